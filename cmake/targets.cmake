@@ -1,0 +1,75 @@
+# The kinds of target a room is made of. All of them include from the repository root
+# (#include "core/base/poly.h") and treat warnings as errors.
+
+function(tenon_own_code target)
+  target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR})
+  file(RELATIVE_PATH to_root ${CMAKE_BINARY_DIR} ${CMAKE_SOURCE_DIR})
+  target_compile_options(${target} PRIVATE
+    -Wall -Wextra -Wshadow -Wconversion -Werror
+    # Options structs are built with designated initialisers and rely on member defaults.
+    -Wno-missing-field-initializers
+    # CHECK messages name files from the repository root, wherever that is. (ccache makes the paths
+    # it hands to the compiler relative to the build folder.)
+    -fmacro-prefix-map=${CMAKE_SOURCE_DIR}/=
+    -fmacro-prefix-map=${to_root}/=
+    $<$<CXX_COMPILER_ID:Clang>:-Wthread-safety>
+    # False positives of GCC 12: std::string concatenation, and anything once instrumented.
+    $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>
+    $<$<AND:$<CXX_COMPILER_ID:GNU>,$<BOOL:${TENON_SANITIZE}>>:-Wno-maybe-uninitialized>)
+endfunction()
+
+# tenon_library(NAME SOURCES a.cc... [DEPS public...] [PRIVATE_DEPS private...])
+# DEPS are what the headers need, PRIVATE_DEPS what only the sources need.
+function(tenon_library name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;DEPS;PRIVATE_DEPS")
+  add_library(${name} STATIC ${arg_SOURCES})
+  tenon_own_code(${name})
+  target_link_libraries(${name} PUBLIC ${arg_DEPS} PRIVATE ${arg_PRIVATE_DEPS})
+endfunction()
+
+# tenon_executable(NAME SOURCES a.cc... [DEPS ...]): goes to bin/ of the build folder.
+function(tenon_executable name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;DEPS")
+  add_executable(${name} ${arg_SOURCES})
+  tenon_own_code(${name})
+  target_link_libraries(${name} PRIVATE ${arg_DEPS})
+endfunction()
+
+# tenon_test(NAME SOURCES a_test.cc... [DEPS ...] [LABELS long|gpu|crash...] [TIMEOUT seconds])
+# Tests labelled long or gpu are left out of ./dev test. Tests find their data under
+# TENON_SOURCE_DIR, and binaries of this build under the environment variable TENON_BIN_DIR.
+function(tenon_test name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "SOURCES;DEPS;LABELS")
+  if(NOT BUILD_TESTING)
+    return()
+  endif()
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 120)
+  endif()
+  if(TENON_SANITIZE)
+    math(EXPR arg_TIMEOUT "${arg_TIMEOUT} * 10")
+  endif()
+  tenon_executable(${name} SOURCES ${arg_SOURCES} DEPS ${arg_DEPS} GTest::gmock GTest::gtest_main)
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/test-bin)
+  target_compile_definitions(${name} PRIVATE TENON_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
+  set(properties TIMEOUT ${arg_TIMEOUT} ENVIRONMENT TENON_BIN_DIR=${CMAKE_BINARY_DIR}/bin)
+  if(arg_LABELS)
+    string(REPLACE ";" "\\;" labels "${arg_LABELS}")
+    list(APPEND properties LABELS "${labels}")
+  endif()
+  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
+    TEST_PREFIX ${name}.  # two binaries may have a test of the same name
+    WORKING_DIRECTORY ${CMAKE_BINARY_DIR} PROPERTIES ${properties})
+endfunction()
+
+# tenon_fuzzer(NAME SOURCES a_fuzz.cc... [DEPS ...]): a libFuzzer target, built by preset `fuzz` only.
+function(tenon_fuzzer name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;DEPS")
+  if(NOT TENON_FUZZ)
+    return()
+  endif()
+  tenon_executable(${name} SOURCES ${arg_SOURCES} DEPS ${arg_DEPS})
+  target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+endfunction()
+
+include(GoogleTest)
