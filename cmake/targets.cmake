@@ -11,7 +11,7 @@ function(tenon_own_code target)
     # CHECK messages name files from the repository root, wherever that is. (ccache makes the paths
     # it hands to the compiler relative to the build folder.)
     -fmacro-prefix-map=${CMAKE_SOURCE_DIR}/=
-    -fmacro-prefix-map=${to_root}/=
+    -fmacro-prefix-map=${to_root}=
     $<$<CXX_COMPILER_ID:Clang>:-Wthread-safety>
     # False positives of GCC 12: std::string concatenation, and anything once instrumented.
     $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>
@@ -52,14 +52,16 @@ function(tenon_test name)
   tenon_executable(${name} SOURCES ${arg_SOURCES} DEPS ${arg_DEPS} GTest::gmock GTest::gtest_main)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/test-bin)
   target_compile_definitions(${name} PRIVATE TENON_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
-  set(properties TIMEOUT ${arg_TIMEOUT} ENVIRONMENT TENON_BIN_DIR=${CMAKE_BINARY_DIR}/bin)
-  if(arg_LABELS)
-    string(REPLACE ";" "\\;" labels "${arg_LABELS}")
-    list(APPEND properties LABELS "${labels}")
-  endif()
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
     TEST_PREFIX ${name}.  # two binaries may have a test of the same name
-    WORKING_DIRECTORY ${CMAKE_BINARY_DIR} PROPERTIES ${properties})
+    WORKING_DIRECTORY ${CMAKE_BINARY_DIR}
+    PROPERTIES TIMEOUT ${arg_TIMEOUT} ENVIRONMENT TENON_BIN_DIR=${CMAKE_BINARY_DIR}/bin)
+  if(arg_LABELS)  # set when ctest runs: PROPERTIES above cannot carry a list
+    set(labels ${CMAKE_CURRENT_BINARY_DIR}/${name}_labels.cmake)
+    file(WRITE ${labels} "if(${name}_TESTS)
+  set_tests_properties(\${${name}_TESTS} PROPERTIES LABELS \"${arg_LABELS}\")\nendif()\n")
+    set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${labels})
+  endif()
 endfunction()
 
 # tenon_fuzzer(NAME SOURCES a_fuzz.cc... [DEPS ...]): a libFuzzer target, built by preset `fuzz` only.
