@@ -64,6 +64,16 @@ function(tenon_test name)
   endif()
 endfunction()
 
+# tenon_bench(NAME SOURCES a_bench.cc... [DEPS ...]): built and run by ./dev bench only.
+add_custom_target(benchmarks)
+function(tenon_bench name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;DEPS")
+  tenon_executable(${name} SOURCES ${arg_SOURCES} DEPS ${arg_DEPS} benchmark::benchmark_main)
+  set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL ON
+    RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bench-bin)
+  add_dependencies(benchmarks ${name})
+endfunction()
+
 # tenon_fuzzer(NAME SOURCES a_fuzz.cc... [DEPS ...]): a libFuzzer target, built by preset `fuzz` only.
 function(tenon_fuzzer name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;DEPS")
