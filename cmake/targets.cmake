@@ -14,8 +14,10 @@ function(tenon_own_code target)
     -fmacro-prefix-map=${to_root}=
     $<$<CXX_COMPILER_ID:Clang>:-Wthread-safety>
     # False positives of GCC 12: std::string concatenation, and anything once instrumented.
-    $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>
-    $<$<AND:$<CXX_COMPILER_ID:GNU>,$<BOOL:${TENON_SANITIZE}>>:-Wno-maybe-uninitialized>)
+    $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>)
+  if(TENON_SANITIZE AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    target_compile_options(${target} PRIVATE -Wno-maybe-uninitialized)
+  endif()
 endfunction()
 
 # tenon_library(NAME SOURCES a.cc... [DEPS public...] [PRIVATE_DEPS private...])
