@@ -8,7 +8,7 @@ find_package(absl CONFIG REQUIRED)
 find_package(RocksDB 7.8 CONFIG REQUIRED)    # RocksDB::rocksdb-shared
 find_package(Eigen3 3.4 CONFIG REQUIRED)     # Eigen3::Eigen
 find_package(ONNX CONFIG REQUIRED)           # onnx, onnx_proto
-find_package(spdlog CONFIG REQUIRED)         # spdlog::spdlog, never spdlog_header_only (12 s a file)
+find_package(spdlog CONFIG REQUIRED)         # spdlog::spdlog, never header-only (12 s a file)
 find_package(fmt CONFIG REQUIRED)
 find_package(CLI11 CONFIG REQUIRED)
 find_package(nlohmann_json CONFIG REQUIRED)
@@ -29,3 +29,4 @@ target_link_libraries(tenon_dnnl INTERFACE ${DNNL_LIBRARY})
 
 # Debian's own interpreter: only that one sees Debian's Python packages (onnx, numpy).
 find_program(TENON_PYTHON NAMES python3 PATHS /usr/bin NO_DEFAULT_PATH)
+find_program(TENON_PYTHON NAMES python3)

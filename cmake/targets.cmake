@@ -76,7 +76,7 @@ function(tenon_bench name)
   add_dependencies(benchmarks ${name})
 endfunction()
 
-# tenon_fuzzer(NAME SOURCES a_fuzz.cc... [DEPS ...]): a libFuzzer target, built by preset `fuzz` only.
+# tenon_fuzzer(NAME SOURCES a_fuzz.cc... [DEPS ...]): for libFuzzer, built by preset `fuzz` only.
 function(tenon_fuzzer name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;DEPS")
   if(NOT TENON_FUZZ)
