@@ -42,9 +42,9 @@ class Poly {
     friend auto operator<=>(const Term&, const Term&) = default;
   };
 
-  Poly() = default;                 // Zero.
-  Poly(std::int64_t constant);      // NOLINT: a constant is a polynomial.
-  static Poly Var(Symbol symbol);   // `symbol` is not 0.
+  Poly() = default;                // Zero.
+  Poly(std::int64_t constant);     // NOLINT: a constant is a polynomial.
+  static Poly Var(Symbol symbol);  // `symbol` is not 0.
   static Poly Invalid();
 
   bool valid() const { return valid_; }
@@ -92,13 +92,13 @@ struct PolyBefore {
 
 // What a symbol stands for. The verifier uses the kinds from kIndex on.
 enum class SymbolKind : std::uint8_t {
-  kDim,    // An extent, at least 1.
-  kAttr,   // An attribute: any integer; bounds are conditions of the rule.
-  kDiv,    // floor(numerator / denominator), the denominator positive where it is used.
-  kIndex,  // A free output index.
-  kBinder, // A bound variable of a sum or maximum.
-  kCoord,  // An access coordinate.
-  kParam,  // A parameter of a lifted function.
+  kDim,     // An extent, at least 1.
+  kAttr,    // An attribute: any integer; bounds are conditions of the rule.
+  kDiv,     // floor(numerator / denominator), the denominator positive where it is used.
+  kIndex,   // A free output index.
+  kBinder,  // A bound variable of a sum or maximum.
+  kCoord,   // An access coordinate.
+  kParam,   // A parameter of a lifted function.
 };
 
 // The names, kinds and divisions behind the symbols of one rule, graph or proof. Symbols only grow.
@@ -128,8 +128,8 @@ class Symbols {
   using Substitution = std::unordered_map<Symbol, Poly>;
   Poly Substitute(const Poly& p, const Substitution& replacement);
 
-  // The value with symbol s at values[s] (divisions are computed, their entries ignored); nothing on
-  // overflow, on division by a non-positive number, or if values is too short.
+  // The value with symbol s at values[s] (divisions are computed, their entries ignored); nothing
+  // on overflow, on division by a non-positive number, or if values is too short.
   std::optional<std::int64_t> Eval(const Poly& p, std::span<const std::int64_t> values) const;
 
   // Readable text: "2*a+1", "N*H-3", "div(H+1,2)"; the rule text grammar reads it back.
@@ -166,7 +166,8 @@ std::optional<bool> Trivial(const Condition& c);
 Condition Normal(const Condition& c);
 bool Before(const Condition& a, const Condition& b);
 // Whether the condition holds at `values`; nothing when it cannot be evaluated.
-std::optional<bool> Holds(const Condition& c, const Symbols& s, std::span<const std::int64_t> values);
+std::optional<bool> Holds(const Condition& c, const Symbols& s,
+                          std::span<const std::int64_t> values);
 // "m >= 1", "a = 2*b": the rule text grammar reads it back.
 std::string Print(const Condition& c, const Symbols& s);
 

@@ -45,11 +45,11 @@ std::string Message(const Status& status);
 #define TENON_CONCAT(a, b) TENON_CONCAT_INNER(a, b)
 
 // Returns from the enclosing function when `expr` is an error.
-#define RETURN_IF_ERROR(expr)                                  \
-  do {                                                         \
-    if (auto tenon_status = (expr); !tenon_status.ok()) {      \
-      return tenon_status;                                     \
-    }                                                          \
+#define RETURN_IF_ERROR(expr)                             \
+  do {                                                    \
+    if (auto tenon_status = (expr); !tenon_status.ok()) { \
+      return tenon_status;                                \
+    }                                                     \
   } while (false)
 
 // `ASSIGN_OR_RETURN(auto x, F());`: x = the value of F(), or return its error.

@@ -10,29 +10,47 @@ namespace tenon::graph {
 
 std::string_view NameOf(DataType t) {
   switch (t) {
-    case DataType::kUndefined: return "undefined";
-    case DataType::kFloat: return "float32";
-    case DataType::kUint8: return "uint8";
-    case DataType::kInt8: return "int8";
-    case DataType::kUint16: return "uint16";
-    case DataType::kInt16: return "int16";
-    case DataType::kInt32: return "int32";
-    case DataType::kInt64: return "int64";
-    case DataType::kString: return "string";
-    case DataType::kBool: return "bool";
-    case DataType::kFloat16: return "float16";
-    case DataType::kDouble: return "float64";
-    case DataType::kUint32: return "uint32";
-    case DataType::kUint64: return "uint64";
-    case DataType::kComplex64: return "complex64";
-    case DataType::kComplex128: return "complex128";
-    case DataType::kBfloat16: return "bfloat16";
+    case DataType::kUndefined:
+      return "undefined";
+    case DataType::kFloat:
+      return "float32";
+    case DataType::kUint8:
+      return "uint8";
+    case DataType::kInt8:
+      return "int8";
+    case DataType::kUint16:
+      return "uint16";
+    case DataType::kInt16:
+      return "int16";
+    case DataType::kInt32:
+      return "int32";
+    case DataType::kInt64:
+      return "int64";
+    case DataType::kString:
+      return "string";
+    case DataType::kBool:
+      return "bool";
+    case DataType::kFloat16:
+      return "float16";
+    case DataType::kDouble:
+      return "float64";
+    case DataType::kUint32:
+      return "uint32";
+    case DataType::kUint64:
+      return "uint64";
+    case DataType::kComplex64:
+      return "complex64";
+    case DataType::kComplex128:
+      return "complex128";
+    case DataType::kBfloat16:
+      return "bfloat16";
   }
   return "undefined";
 }
 
 bool IsConcrete(const Shape& shape) {
-  return std::all_of(shape.begin(), shape.end(), [](const base::Poly& p) { return p.is_constant(); });
+  return std::all_of(shape.begin(), shape.end(),
+                     [](const base::Poly& p) { return p.is_constant(); });
 }
 
 Extents Concrete(const Shape& shape) {
@@ -84,9 +102,8 @@ NodeId Graph::FindEqual(std::size_t hash, const ops::Operator& op, std::span<con
 }
 
 NodeId Graph::Push(Node node, std::size_t hash) {
-  node.weights_only = std::all_of(node.operands.begin(), node.operands.end(), [&](NodeId id) {
-    return this->node(id).weights_only;
-  });
+  node.weights_only = std::all_of(node.operands.begin(), node.operands.end(),
+                                  [&](NodeId id) { return this->node(id).weights_only; });
   nodes_.push_back(std::move(node));
   by_hash_.emplace(hash, NodeId(nodes_.size() - 1));
   return NodeId(nodes_.size() - 1);
@@ -176,10 +193,9 @@ StatusOr<std::vector<NodeId>> CopyInto(const Graph& from, std::span<const NodeId
     }
     std::vector<NodeId> operands;
     for (NodeId o : n.operands) operands.push_back(image[std::size_t(o)]);
-    const ops::Operator op =
-        sizes.empty() ? *n.op : ops::MapSizes(*n.op, [&](const ops::Size& s) {
-          return to.symbols().Substitute(s, sizes);
-        });
+    const ops::Operator op = sizes.empty() ? *n.op : ops::MapSizes(*n.op, [&](const ops::Size& s) {
+      return to.symbols().Substitute(s, sizes);
+    });
     ASSIGN_OR_RETURN(image[std::size_t(id)], to.Add(op, operands, n.type->dtype));
   }
   std::vector<NodeId> out;
@@ -203,8 +219,8 @@ StatusOr<Graph> Instantiate(const Graph& g, std::span<const NodeId> roots,
     for (const base::Poly& p : n.shape()) {
       type.shape.push_back(at(p));
       if (type.shape[type.shape.size() - 1].constant() < 1) {
-        bad = base::InvalidArgument(
-            fmt::format("input '{}' has an extent below 1", g.input(k).name));
+        bad =
+            base::InvalidArgument(fmt::format("input '{}' has an extent below 1", g.input(k).name));
       }
     }
     image[std::size_t(g.input_node(k))] = out.AddInput(g.input(k).name, g.input(k).kind, type);

@@ -101,10 +101,10 @@ class Graph {
   std::unordered_multimap<std::size_t, NodeId> by_hash_;
 };
 
-// Copies the part of `from` that `roots` reach into `to`; `inputs` gives for each input of `from` the
-// node of `to` that stands for it (kNoNode for one that is not reached), and sizes are rewritten by
-// `sizes` (empty: as they are). Returns the images of `roots`. InvalidArgument when a node does not
-// fit the new operands.
+// Copies the part of `from` that `roots` reach into `to`; `inputs` gives for each input of `from`
+// the node of `to` that stands for it (kNoNode for one that is not reached), and sizes are
+// rewritten by `sizes` (empty: as they are). Returns the images of `roots`. InvalidArgument when a
+// node does not fit the new operands.
 StatusOr<std::vector<NodeId>> CopyInto(const Graph& from, std::span<const NodeId> roots, Graph& to,
                                        std::span<const NodeId> inputs,
                                        const base::Symbols::Substitution& sizes = {});

@@ -1,5 +1,5 @@
-// The symbolic shape domain: an Index is a polynomial, a Bool a conjunction of conditions. Only Infer
-// is run on it, so elements are a type without values.
+// The symbolic shape domain: an Index is a polynomial, a Bool a conjunction of conditions. Only
+// Infer is run on it, so elements are a type without values.
 #include "core/graph/infer.h"
 
 #include <fmt/core.h>
@@ -75,9 +75,8 @@ StatusOr<Inferred> InferShape(const ops::Operator& op, std::span<const Shape> op
   if (count < info.arity_min || count > info.arity_max) {
     return base::InvalidArgument(fmt::format(
         "{} takes {} operands, not {}", info.name,
-        info.arity_min == info.arity_max
-            ? fmt::format("{}", info.arity_min)
-            : fmt::format("{} to {}", info.arity_min, info.arity_max),
+        info.arity_min == info.arity_max ? fmt::format("{}", info.arity_min)
+                                         : fmt::format("{} to {}", info.arity_min, info.arity_max),
         count));
   }
   ShapeDomain d{symbols, {}, nullptr};
@@ -87,7 +86,8 @@ StatusOr<Inferred> InferShape(const ops::Operator& op, std::span<const Shape> op
     return base::InvalidArgument(fmt::format("{}: {}", info.name, d.error));
   }
   for (const base::Poly& extent : out.shape) {
-    if (!extent.valid()) return base::InvalidArgument(fmt::format("{}: a size overflows", info.name));
+    if (!extent.valid())
+      return base::InvalidArgument(fmt::format("{}: a size overflows", info.name));
   }
   out.requirements = std::move(d.requirements);
   return out;

@@ -75,7 +75,7 @@ template <class Op>
 concept Definition = std::equality_comparable<Op> && std::is_default_constructible_v<Op> &&
     requires(const Op& op, Archetype& d, const Archetype::In& in, const At<Archetype>& at) {
   { Op::kInfo } -> std::convertible_to<Info>;
-  { Op::Fields() };
+  {Op::Fields()};
   { op.Infer(d, in) } -> std::same_as<Extents<Archetype>>;
   { op.Element(d, in, at) } -> std::same_as<Archetype::Scalar>;
 };

@@ -19,8 +19,8 @@ Extents<D> ShapeOf(D& d, const Short<Size>& shape) {
 
 // Every element is `value`, a finite double.
 struct Fill {
-  static constexpr Info kInfo{.wire_id = 50, .name = "Fill", .nature = Nature::kConstant,
-                              .onnx = {}};
+  static constexpr Info kInfo{
+      .wire_id = 50, .name = "Fill", .nature = Nature::kConstant, .onnx = {}};
   static constexpr auto Fields() {
     return std::tuple{Field{1, "shape", &Fill::shape}, Field{2, "value", &Fill::value}};
   }
@@ -30,7 +30,9 @@ struct Fill {
   double value = 1;
 
   template <Domain D, class In>
-  Extents<D> Infer(D& d, const In&) const { return ShapeOf(d, shape); }
+  Extents<D> Infer(D& d, const In&) const {
+    return ShapeOf(d, shape);
+  }
   template <Domain D, class In>
   typename D::Scalar Element(D& d, const In&, const At<D>&) const {
     return d.Real(value);
@@ -39,15 +41,17 @@ struct Fill {
 
 // The identity matrix [size, size].
 struct Eye {
-  static constexpr Info kInfo{.wire_id = 51, .name = "Eye", .nature = Nature::kConstant,
-                              .onnx = {}};
+  static constexpr Info kInfo{
+      .wire_id = 51, .name = "Eye", .nature = Nature::kConstant, .onnx = {}};
   static constexpr auto Fields() { return std::tuple{Field{1, "size", &Eye::size}}; }
   bool operator==(const Eye&) const = default;
 
   Size size = 1;
 
   template <Domain D, class In>
-  Extents<D> Infer(D& d, const In&) const { return ShapeOf(d, {size, size}); }
+  Extents<D> Infer(D& d, const In&) const {
+    return ShapeOf(d, {size, size});
+  }
   template <Domain D, class In>
   typename D::Scalar Element(D& d, const In&, const At<D>& at) const {
     return d.Select(
@@ -58,8 +62,8 @@ struct Eye {
 // The kernel [channels, channels, kernel_shape..] with which a centred convolution changes nothing.
 // Both kernel extents are odd.
 struct ConvIdentity {
-  static constexpr Info kInfo{.wire_id = 52, .name = "ConvIdentity", .nature = Nature::kConstant,
-                              .onnx = {}};
+  static constexpr Info kInfo{
+      .wire_id = 52, .name = "ConvIdentity", .nature = Nature::kConstant, .onnx = {}};
   static constexpr auto Fields() {
     return std::tuple{Field{1, "channels", &ConvIdentity::channels},
                       Field{2, "kernel_shape", &ConvIdentity::kernel_shape}};
@@ -92,8 +96,8 @@ struct ConvIdentity {
 // The kernel [channels, channels, kernel_shape..] that averages each channel over the window, with
 // the padding counted.
 struct PoolKernel {
-  static constexpr Info kInfo{.wire_id = 53, .name = "PoolKernel", .nature = Nature::kConstant,
-                              .onnx = {}};
+  static constexpr Info kInfo{
+      .wire_id = 53, .name = "PoolKernel", .nature = Nature::kConstant, .onnx = {}};
   static constexpr auto Fields() {
     return std::tuple{Field{1, "channels", &PoolKernel::channels},
                       Field{2, "kernel_shape", &PoolKernel::kernel_shape}};

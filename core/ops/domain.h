@@ -26,8 +26,8 @@ enum class Fn : std::uint8_t {
   kSigmoid = 2,  // 1 / (1 + exp(-x))
   kTanh = 3,
   kExp = 4,
-  kRecip = 5,    // 1 / x; at 0 any value, but always the same one
-  kSqrt = 6,     // of a non-negative number; elsewhere any value, but always the same one
+  kRecip = 5,  // 1 / x; at 0 any value, but always the same one
+  kSqrt = 6,   // of a non-negative number; elsewhere any value, but always the same one
 };
 
 template <class D>
@@ -45,7 +45,8 @@ using At = Short<typename D::Index>;
 //   d.Block(i, blocks, size, f) -> Scalar: f(floor(i / size)), for 0 <= i < blocks * size. Lets a
 //     symbolic reading unroll a constant number of blocks.
 //   d.Reindex(from, to, at, f) -> Scalar: f(the position in a tensor of extents `from` that has the
-//     row-major number of position `at` in a tensor of extents `to`); both have equally many elements.
+//     row-major number of position `at` in a tensor of extents `to`); both have equally many
+//     elements.
 template <class D>
 concept Domain = requires(D& d, const typename D::Scalar x, const typename D::Index i,
                           const typename D::Bool b, const Size size) {
@@ -54,7 +55,7 @@ concept Domain = requires(D& d, const typename D::Scalar x, const typename D::In
   { d.Value(size) } -> std::same_as<typename D::Index>;
   { i + i } -> std::same_as<typename D::Index>;
   { i - i } -> std::same_as<typename D::Index>;
-  { i * i } -> std::same_as<typename D::Index>;
+  { i* i } -> std::same_as<typename D::Index>;
   { d.FloorDiv(i, i) } -> std::same_as<typename D::Index>;
   // Truth about them.
   { d.Lt(i, i) } -> std::same_as<typename D::Bool>;

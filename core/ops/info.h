@@ -16,11 +16,11 @@ struct Onnx {
 
 // How an operator treats elements; decides float classes and what is foldable or free.
 enum class Nature : std::uint8_t {
-  kMovement,    // Output elements are input elements or zeros: Transpose, Concat, Slice, Pad, ..
-  kPointwise,   // One element from the same (or broadcast) element of each operand.
-  kReduction,   // Sums or maxima over an axis or window.
-  kConstant,    // No operands.
-  kOpaque,      // Carried, never looked into.
+  kMovement,   // Output elements are input elements or zeros: Transpose, Concat, Slice, Pad, ..
+  kPointwise,  // One element from the same (or broadcast) element of each operand.
+  kReduction,  // Sums or maxima over an axis or window.
+  kConstant,   // No operands.
+  kOpaque,     // Carried, never looked into.
 };
 
 struct Info {

@@ -6,8 +6,8 @@
 namespace tenon::ops {
 
 struct Transpose {
-  static constexpr Info kInfo{.wire_id = 20, .name = "Transpose", .arity_min = 1, .arity_max = 1,
-                              .onnx = {"Transpose", 1}};
+  static constexpr Info kInfo{
+      .wire_id = 20, .name = "Transpose", .arity_min = 1, .arity_max = 1, .onnx = {"Transpose", 1}};
   static constexpr auto Fields() { return std::tuple{Field{1, "perm", &Transpose::perm}}; }
   bool operator==(const Transpose&) const = default;
 
@@ -40,8 +40,11 @@ struct Transpose {
 };
 
 struct Concat {
-  static constexpr Info kInfo{.wire_id = 21, .name = "Concat", .arity_min = 1,
-                              .arity_max = kArityMax, .onnx = {"Concat", 4}};
+  static constexpr Info kInfo{.wire_id = 21,
+                              .name = "Concat",
+                              .arity_min = 1,
+                              .arity_max = kArityMax,
+                              .onnx = {"Concat", 4}};
   static constexpr auto Fields() { return std::tuple{Field{1, "axis", &Concat::axis}}; }
   bool operator==(const Concat&) const = default;
 
@@ -87,8 +90,8 @@ struct Concat {
 // Split: the `index`-th of `parts` equal parts along `axis`. ONNX's Split with k outputs is k of
 // these; unequal parts are Slices.
 struct Split {
-  static constexpr Info kInfo{.wire_id = 22, .name = "Split", .arity_min = 1, .arity_max = 1,
-                              .onnx = {"Split", 2}};
+  static constexpr Info kInfo{
+      .wire_id = 22, .name = "Split", .arity_min = 1, .arity_max = 1, .onnx = {"Split", 2}};
   static constexpr auto Fields() {
     return std::tuple{Field{1, "axis", &Split::axis}, Field{2, "parts", &Split::parts},
                       Field{3, "index", &Split::index}};
@@ -120,8 +123,8 @@ struct Split {
 
 // Slice: the elements start, start+step, .. below end along `axis`.
 struct Slice {
-  static constexpr Info kInfo{.wire_id = 23, .name = "Slice", .arity_min = 1, .arity_max = 1,
-                              .onnx = {"Slice", 10}};
+  static constexpr Info kInfo{
+      .wire_id = 23, .name = "Slice", .arity_min = 1, .arity_max = 1, .onnx = {"Slice", 10}};
   static constexpr auto Fields() {
     return std::tuple{Field{1, "axis", &Slice::axis}, Field{2, "start", &Slice::start},
                       Field{3, "end", &Slice::end}, Field{4, "step", &Slice::step}};
@@ -130,8 +133,8 @@ struct Slice {
 
   std::int64_t axis = 0;
   Size start = 0;
-  Size end = 1;            // Exclusive.
-  std::int64_t step = 1;   // At least 1.
+  Size end = 1;           // Exclusive.
+  std::int64_t step = 1;  // At least 1.
 
   template <Domain D, class In>
   Extents<D> Infer(D& d, const In& in) const {
@@ -155,8 +158,8 @@ struct Slice {
 
 // Pads with zeros: pads[a] before and pads[rank+a] after axis a, all at least 0.
 struct Pad {
-  static constexpr Info kInfo{.wire_id = 24, .name = "Pad", .arity_min = 1, .arity_max = 1,
-                              .onnx = {"Pad", 2}};
+  static constexpr Info kInfo{
+      .wire_id = 24, .name = "Pad", .arity_min = 1, .arity_max = 1, .onnx = {"Pad", 2}};
   static constexpr auto Fields() {
     return std::tuple{Field{1, "begins", &Pad::begins}, Field{2, "ends", &Pad::ends}};
   }
@@ -201,8 +204,8 @@ struct Pad {
 // Enlarge: zero-pads a convolution kernel [F, C, h, w] to [F, C, kernel_shape..], centred. What the
 // kernel grows by must be even and not negative on both axes.
 struct Enlarge {
-  static constexpr Info kInfo{.wire_id = 25, .name = "Enlarge", .arity_min = 1, .arity_max = 1,
-                              .onnx = {}};
+  static constexpr Info kInfo{
+      .wire_id = 25, .name = "Enlarge", .arity_min = 1, .arity_max = 1, .onnx = {}};
   static constexpr auto Fields() {
     return std::tuple{Field{1, "kernel_shape", &Enlarge::kernel_shape}};
   }
@@ -212,7 +215,8 @@ struct Enlarge {
 
   template <Domain D, class In>
   Extents<D> Infer(D& d, const In& in) const {
-    if (!d.Static(in.rank(0) == 4 && kernel_shape.size() == 2, "Enlarge takes a kernel of rank 4")) {
+    if (!d.Static(in.rank(0) == 4 && kernel_shape.size() == 2,
+                  "Enlarge takes a kernel of rank 4")) {
       return {};
     }
     Extents<D> out = in.extents(0);
@@ -230,8 +234,8 @@ struct Enlarge {
   typename D::Scalar Element(D& d, const In& in, const At<D>& at) const {
     At<D> from = at;
     for (int a = 0; a < 2; ++a) {
-      from[2 + a] = at[2 + a] -
-                    d.FloorDiv(d.Value(kernel_shape[a]) - in.extent(0, 2 + a), d.Const(2));
+      from[2 + a] =
+          at[2 + a] - d.FloorDiv(d.Value(kernel_shape[a]) - in.extent(0, 2 + a), d.Const(2));
     }
     const auto inside = [&](int a) {
       return d.And(d.Le(d.Const(0), from[a]), d.Lt(from[a], in.extent(0, a)));
@@ -243,8 +247,8 @@ struct Enlarge {
 
 // Reshape: the same elements in row-major order under another shape of equally many elements.
 struct Reshape {
-  static constexpr Info kInfo{.wire_id = 26, .name = "Reshape", .arity_min = 1, .arity_max = 1,
-                              .onnx = {"Reshape", 5}};
+  static constexpr Info kInfo{
+      .wire_id = 26, .name = "Reshape", .arity_min = 1, .arity_max = 1, .onnx = {"Reshape", 5}};
   static constexpr auto Fields() { return std::tuple{Field{1, "shape", &Reshape::shape}}; }
   bool operator==(const Reshape&) const = default;
 

@@ -7,8 +7,12 @@ namespace tenon::ops {
 
 // MatMul: out[.., i, j] = sum over k of a[.., i, k] * b[.., k, j]; the leading axes broadcast.
 struct MatMul {
-  static constexpr Info kInfo{.wire_id = 10, .name = "MatMul", .arity_min = 2, .arity_max = 2,
-                              .nature = Nature::kReduction, .onnx = {"MatMul", 1}};
+  static constexpr Info kInfo{.wire_id = 10,
+                              .name = "MatMul",
+                              .arity_min = 2,
+                              .arity_max = 2,
+                              .nature = Nature::kReduction,
+                              .onnx = {"MatMul", 1}};
   static constexpr auto Fields() { return std::tuple{}; }
   bool operator==(const MatMul&) const = default;
 

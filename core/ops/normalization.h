@@ -5,11 +5,14 @@
 
 namespace tenon::ops {
 
-// BatchNormalization as used at inference: (x - mean) / sqrt(variance + epsilon) * scale + bias, for
-// x [N, C, ..] and the other four operands scale, bias, mean, variance [C].
+// BatchNormalization as used at inference: (x - mean) / sqrt(variance + epsilon) * scale + bias,
+// for x [N, C, ..] and the other four operands scale, bias, mean, variance [C].
 struct BatchNormalization {
-  static constexpr Info kInfo{.wire_id = 43, .name = "BatchNormalization", .arity_min = 5,
-                              .arity_max = 5, .nature = Nature::kPointwise,
+  static constexpr Info kInfo{.wire_id = 43,
+                              .name = "BatchNormalization",
+                              .arity_min = 5,
+                              .arity_max = 5,
+                              .nature = Nature::kPointwise,
                               .onnx = {"BatchNormalization", 7}};
   static constexpr auto Fields() {
     return std::tuple{Field{1, "epsilon", &BatchNormalization::epsilon}};

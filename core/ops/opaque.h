@@ -5,12 +5,15 @@
 
 namespace tenon::ops {
 
-// Opaque: output number `output` of the foreign node `key` (an index into whatever the graph's owner
-// keeps). Two opaque nodes are the same value only if key, output and operands agree. Its shape is
-// given, not inferred; its type is the graph's.
+// Opaque: output number `output` of the foreign node `key` (an index into whatever the graph's
+// owner keeps). Two opaque nodes are the same value only if key, output and operands agree. Its
+// shape is given, not inferred; its type is the graph's.
 struct Opaque {
-  static constexpr Info kInfo{.wire_id = 60, .name = "Opaque", .arity_max = kArityMax,
-                              .nature = Nature::kOpaque, .onnx = {}};
+  static constexpr Info kInfo{.wire_id = 60,
+                              .name = "Opaque",
+                              .arity_max = kArityMax,
+                              .nature = Nature::kOpaque,
+                              .onnx = {}};
   static constexpr auto Fields() {
     return std::tuple{Field{1, "key", &Opaque::key}, Field{2, "output", &Opaque::output},
                       Field{3, "shape", &Opaque::shape}};

@@ -23,8 +23,8 @@ consteval int MemberCount() {
   }
 }
 template <class Op>
-inline constexpr bool kEveryMemberIsAField =
-    MemberCount<Op>() == int(std::tuple_size_v<decltype(Op::Fields())>);
+inline constexpr bool kEveryMemberIsAField = MemberCount<Op>() ==
+                                             int(std::tuple_size_v<decltype(Op::Fields())>);
 
 // Checks that hold for the whole list.
 template <class V>
@@ -150,8 +150,8 @@ std::vector<Attr> AttrsOf(const Operator& op) {
 }
 
 Status SetAttr(Operator& op, std::string_view name, const AttrValue& value) {
-  Status status = base::InvalidArgument(
-      fmt::format("operator {} has no attribute '{}'", NameOf(op), name));
+  Status status =
+      base::InvalidArgument(fmt::format("operator {} has no attribute '{}'", NameOf(op), name));
   ForEachField(op, [&](const auto& field, auto& member) {
     if (field.name != name) return;
     using T = std::decay_t<decltype(member)>;
@@ -187,17 +187,21 @@ std::size_t Hash(const Operator& op) {
 
 std::string_view NameOf(Activation activation) {
   switch (activation) {
-    case Activation::kNone: return "none";
-    case Activation::kRelu: return "relu";
-    case Activation::kSigmoid: return "sigmoid";
-    case Activation::kTanh: return "tanh";
+    case Activation::kNone:
+      return "none";
+    case Activation::kRelu:
+      return "relu";
+    case Activation::kSigmoid:
+      return "sigmoid";
+    case Activation::kTanh:
+      return "tanh";
   }
   return "none";
 }
 
 std::optional<Activation> ActivationByName(std::string_view name) {
-  for (Activation a : {Activation::kNone, Activation::kRelu, Activation::kSigmoid,
-                       Activation::kTanh}) {
+  for (Activation a :
+       {Activation::kNone, Activation::kRelu, Activation::kSigmoid, Activation::kTanh}) {
     if (NameOf(a) == name) return a;
   }
   return std::nullopt;

@@ -21,18 +21,17 @@
 
 namespace tenon::ops {
 
-using Operator = std::variant<
-    Add, Sub, Mul, Neg, Relu, Sigmoid, Tanh, Exp, Reciprocal,                //
-    MatMul,                                                                  //
-    Transpose, Concat, Split, Slice, Pad, Enlarge, Reshape,                  //
-    ReduceSum, ReduceMean, Softmax,                                          //
-    Conv, AveragePool, MaxPool, BatchNormalization,                          //
-    Fill, Eye, ConvIdentity, PoolKernel,                                     //
-    Opaque>;
+using Operator = std::variant<Add, Sub, Mul, Neg, Relu, Sigmoid, Tanh, Exp, Reciprocal,  //
+                              MatMul,                                                    //
+                              Transpose, Concat, Split, Slice, Pad, Enlarge, Reshape,    //
+                              ReduceSum, ReduceMean, Softmax,                            //
+                              Conv, AveragePool, MaxPool, BatchNormalization,            //
+                              Fill, Eye, ConvIdentity, PoolKernel,                       //
+                              Opaque>;
 
 // One attribute of an operator, without its struct. Thread-compatible.
-using AttrValue = std::variant<std::int64_t, double, Activation, Size, Short<std::int64_t>,
-                               Short<Size>>;
+using AttrValue =
+    std::variant<std::int64_t, double, Activation, Size, Short<std::int64_t>, Short<Size>>;
 struct Attr {
   std::uint8_t number = 0;
   std::string_view name;
@@ -51,8 +50,8 @@ std::optional<Operator> OperatorByWireId(std::uint16_t wire_id);
 // The attributes in the order of Fields().
 std::vector<Attr> AttrsOf(const Operator& op);
 // Sets an attribute. A Size that is constant is taken for a static integer and the reverse; a list
-// of sizes likewise. InvalidArgument names the operator and the attribute when there is none of that
-// name or the kind of value differs.
+// of sizes likewise. InvalidArgument names the operator and the attribute when there is none of
+// that name or the kind of value differs.
 Status SetAttr(Operator& op, std::string_view name, const AttrValue& value);
 
 // `op` with every symbolic attribute replaced by f(attribute).

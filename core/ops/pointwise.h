@@ -53,14 +53,20 @@ typename D::Scalar ReadBroadcast(D& d, const In& in, int k, const At<D>& at) {
 }
 
 struct Add {
-  static constexpr Info kInfo{.wire_id = 1, .name = "Add", .arity_min = 2, .arity_max = 2,
-                              .nature = Nature::kPointwise, .commutative = true,
+  static constexpr Info kInfo{.wire_id = 1,
+                              .name = "Add",
+                              .arity_min = 2,
+                              .arity_max = 2,
+                              .nature = Nature::kPointwise,
+                              .commutative = true,
                               .onnx = {"Add", 7}};
   static constexpr auto Fields() { return std::tuple{}; }
   bool operator==(const Add&) const = default;
 
   template <Domain D, class In>
-  Extents<D> Infer(D& d, const In& in) const { return InferBinary(d, in); }
+  Extents<D> Infer(D& d, const In& in) const {
+    return InferBinary(d, in);
+  }
   template <Domain D, class In>
   typename D::Scalar Element(D& d, const In& in, const At<D>& at) const {
     return d.Add(ReadBroadcast(d, in, 0, at), ReadBroadcast(d, in, 1, at));
@@ -68,13 +74,19 @@ struct Add {
 };
 
 struct Sub {
-  static constexpr Info kInfo{.wire_id = 2, .name = "Sub", .arity_min = 2, .arity_max = 2,
-                              .nature = Nature::kPointwise, .onnx = {"Sub", 7}};
+  static constexpr Info kInfo{.wire_id = 2,
+                              .name = "Sub",
+                              .arity_min = 2,
+                              .arity_max = 2,
+                              .nature = Nature::kPointwise,
+                              .onnx = {"Sub", 7}};
   static constexpr auto Fields() { return std::tuple{}; }
   bool operator==(const Sub&) const = default;
 
   template <Domain D, class In>
-  Extents<D> Infer(D& d, const In& in) const { return InferBinary(d, in); }
+  Extents<D> Infer(D& d, const In& in) const {
+    return InferBinary(d, in);
+  }
   template <Domain D, class In>
   typename D::Scalar Element(D& d, const In& in, const At<D>& at) const {
     return d.Sub(ReadBroadcast(d, in, 0, at), ReadBroadcast(d, in, 1, at));
@@ -82,14 +94,20 @@ struct Sub {
 };
 
 struct Mul {
-  static constexpr Info kInfo{.wire_id = 3, .name = "Mul", .arity_min = 2, .arity_max = 2,
-                              .nature = Nature::kPointwise, .commutative = true,
+  static constexpr Info kInfo{.wire_id = 3,
+                              .name = "Mul",
+                              .arity_min = 2,
+                              .arity_max = 2,
+                              .nature = Nature::kPointwise,
+                              .commutative = true,
                               .onnx = {"Mul", 7}};
   static constexpr auto Fields() { return std::tuple{}; }
   bool operator==(const Mul&) const = default;
 
   template <Domain D, class In>
-  Extents<D> Infer(D& d, const In& in) const { return InferBinary(d, in); }
+  Extents<D> Infer(D& d, const In& in) const {
+    return InferBinary(d, in);
+  }
   template <Domain D, class In>
   typename D::Scalar Element(D& d, const In& in, const At<D>& at) const {
     return d.Mul(ReadBroadcast(d, in, 0, at), ReadBroadcast(d, in, 1, at));
@@ -97,13 +115,19 @@ struct Mul {
 };
 
 struct Neg {
-  static constexpr Info kInfo{.wire_id = 4, .name = "Neg", .arity_min = 1, .arity_max = 1,
-                              .nature = Nature::kPointwise, .onnx = {"Neg", 6}};
+  static constexpr Info kInfo{.wire_id = 4,
+                              .name = "Neg",
+                              .arity_min = 1,
+                              .arity_max = 1,
+                              .nature = Nature::kPointwise,
+                              .onnx = {"Neg", 6}};
   static constexpr auto Fields() { return std::tuple{}; }
   bool operator==(const Neg&) const = default;
 
   template <Domain D, class In>
-  Extents<D> Infer(D&, const In& in) const { return in.extents(0); }
+  Extents<D> Infer(D&, const In& in) const {
+    return in.extents(0);
+  }
   template <Domain D, class In>
   typename D::Scalar Element(D& d, const In& in, const At<D>& at) const {
     return d.Neg(in(0, at));
@@ -111,13 +135,19 @@ struct Neg {
 };
 
 struct Relu {
-  static constexpr Info kInfo{.wire_id = 5, .name = "Relu", .arity_min = 1, .arity_max = 1,
-                              .nature = Nature::kPointwise, .onnx = {"Relu", 6}};
+  static constexpr Info kInfo{.wire_id = 5,
+                              .name = "Relu",
+                              .arity_min = 1,
+                              .arity_max = 1,
+                              .nature = Nature::kPointwise,
+                              .onnx = {"Relu", 6}};
   static constexpr auto Fields() { return std::tuple{}; }
   bool operator==(const Relu&) const = default;
 
   template <Domain D, class In>
-  Extents<D> Infer(D&, const In& in) const { return in.extents(0); }
+  Extents<D> Infer(D&, const In& in) const {
+    return in.extents(0);
+  }
   template <Domain D, class In>
   typename D::Scalar Element(D& d, const In& in, const At<D>& at) const {
     return d.Apply(Fn::kRelu, in(0, at));
@@ -125,13 +155,19 @@ struct Relu {
 };
 
 struct Sigmoid {
-  static constexpr Info kInfo{.wire_id = 6, .name = "Sigmoid", .arity_min = 1, .arity_max = 1,
-                              .nature = Nature::kPointwise, .onnx = {"Sigmoid", 6}};
+  static constexpr Info kInfo{.wire_id = 6,
+                              .name = "Sigmoid",
+                              .arity_min = 1,
+                              .arity_max = 1,
+                              .nature = Nature::kPointwise,
+                              .onnx = {"Sigmoid", 6}};
   static constexpr auto Fields() { return std::tuple{}; }
   bool operator==(const Sigmoid&) const = default;
 
   template <Domain D, class In>
-  Extents<D> Infer(D&, const In& in) const { return in.extents(0); }
+  Extents<D> Infer(D&, const In& in) const {
+    return in.extents(0);
+  }
   template <Domain D, class In>
   typename D::Scalar Element(D& d, const In& in, const At<D>& at) const {
     return d.Apply(Fn::kSigmoid, in(0, at));
@@ -139,13 +175,19 @@ struct Sigmoid {
 };
 
 struct Tanh {
-  static constexpr Info kInfo{.wire_id = 7, .name = "Tanh", .arity_min = 1, .arity_max = 1,
-                              .nature = Nature::kPointwise, .onnx = {"Tanh", 6}};
+  static constexpr Info kInfo{.wire_id = 7,
+                              .name = "Tanh",
+                              .arity_min = 1,
+                              .arity_max = 1,
+                              .nature = Nature::kPointwise,
+                              .onnx = {"Tanh", 6}};
   static constexpr auto Fields() { return std::tuple{}; }
   bool operator==(const Tanh&) const = default;
 
   template <Domain D, class In>
-  Extents<D> Infer(D&, const In& in) const { return in.extents(0); }
+  Extents<D> Infer(D&, const In& in) const {
+    return in.extents(0);
+  }
   template <Domain D, class In>
   typename D::Scalar Element(D& d, const In& in, const At<D>& at) const {
     return d.Apply(Fn::kTanh, in(0, at));
@@ -153,13 +195,19 @@ struct Tanh {
 };
 
 struct Exp {
-  static constexpr Info kInfo{.wire_id = 8, .name = "Exp", .arity_min = 1, .arity_max = 1,
-                              .nature = Nature::kPointwise, .onnx = {"Exp", 6}};
+  static constexpr Info kInfo{.wire_id = 8,
+                              .name = "Exp",
+                              .arity_min = 1,
+                              .arity_max = 1,
+                              .nature = Nature::kPointwise,
+                              .onnx = {"Exp", 6}};
   static constexpr auto Fields() { return std::tuple{}; }
   bool operator==(const Exp&) const = default;
 
   template <Domain D, class In>
-  Extents<D> Infer(D&, const In& in) const { return in.extents(0); }
+  Extents<D> Infer(D&, const In& in) const {
+    return in.extents(0);
+  }
   template <Domain D, class In>
   typename D::Scalar Element(D& d, const In& in, const At<D>& at) const {
     return d.Apply(Fn::kExp, in(0, at));
@@ -167,13 +215,19 @@ struct Exp {
 };
 
 struct Reciprocal {
-  static constexpr Info kInfo{.wire_id = 9, .name = "Reciprocal", .arity_min = 1, .arity_max = 1,
-                              .nature = Nature::kPointwise, .onnx = {"Reciprocal", 6}};
+  static constexpr Info kInfo{.wire_id = 9,
+                              .name = "Reciprocal",
+                              .arity_min = 1,
+                              .arity_max = 1,
+                              .nature = Nature::kPointwise,
+                              .onnx = {"Reciprocal", 6}};
   static constexpr auto Fields() { return std::tuple{}; }
   bool operator==(const Reciprocal&) const = default;
 
   template <Domain D, class In>
-  Extents<D> Infer(D&, const In& in) const { return in.extents(0); }
+  Extents<D> Infer(D&, const In& in) const {
+    return in.extents(0);
+  }
   template <Domain D, class In>
   typename D::Scalar Element(D& d, const In& in, const At<D>& at) const {
     return d.Apply(Fn::kRecip, in(0, at));

@@ -33,10 +33,15 @@ At<D> ReducedIndex(const At<D>& at, std::int64_t axis, std::int64_t keepdims,
 }
 
 struct ReduceSum {
-  static constexpr Info kInfo{.wire_id = 30, .name = "ReduceSum", .arity_min = 1, .arity_max = 1,
-                              .nature = Nature::kReduction, .onnx = {"ReduceSum", 1}};
+  static constexpr Info kInfo{.wire_id = 30,
+                              .name = "ReduceSum",
+                              .arity_min = 1,
+                              .arity_max = 1,
+                              .nature = Nature::kReduction,
+                              .onnx = {"ReduceSum", 1}};
   static constexpr auto Fields() {
-    return std::tuple{Field{1, "axis", &ReduceSum::axis}, Field{2, "keepdims", &ReduceSum::keepdims}};
+    return std::tuple{Field{1, "axis", &ReduceSum::axis},
+                      Field{2, "keepdims", &ReduceSum::keepdims}};
   }
   bool operator==(const ReduceSum&) const = default;
 
@@ -56,8 +61,12 @@ struct ReduceSum {
 };
 
 struct ReduceMean {
-  static constexpr Info kInfo{.wire_id = 31, .name = "ReduceMean", .arity_min = 1, .arity_max = 1,
-                              .nature = Nature::kReduction, .onnx = {"ReduceMean", 1}};
+  static constexpr Info kInfo{.wire_id = 31,
+                              .name = "ReduceMean",
+                              .arity_min = 1,
+                              .arity_max = 1,
+                              .nature = Nature::kReduction,
+                              .onnx = {"ReduceMean", 1}};
   static constexpr auto Fields() {
     return std::tuple{Field{1, "axis", &ReduceMean::axis},
                       Field{2, "keepdims", &ReduceMean::keepdims}};
@@ -84,8 +93,12 @@ struct ReduceMean {
 
 // Softmax along one axis, as in ONNX opset 13: exp(x) / sum of exp(x).
 struct Softmax {
-  static constexpr Info kInfo{.wire_id = 32, .name = "Softmax", .arity_min = 1, .arity_max = 1,
-                              .nature = Nature::kReduction, .onnx = {"Softmax", 13}};
+  static constexpr Info kInfo{.wire_id = 32,
+                              .name = "Softmax",
+                              .arity_min = 1,
+                              .arity_max = 1,
+                              .nature = Nature::kReduction,
+                              .onnx = {"Softmax", 13}};
   static constexpr auto Fields() { return std::tuple{Field{1, "axis", &Softmax::axis}}; }
   bool operator==(const Softmax&) const = default;
 

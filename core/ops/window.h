@@ -1,6 +1,6 @@
 // Operators over sliding windows of images [N, C, H, W]. Padding is explicit: pads is [top, left,
-// bottom, right]; SAME_UPPER and the like are resolved by the importer, because a rule about them is
-// true or false depending on how they round.
+// bottom, right]; SAME_UPPER and the like are resolved by the importer, because a rule about them
+// is true or false depending on how they round.
 #pragma once
 
 #include "core/ops/info.h"
@@ -55,10 +55,14 @@ typename D::Bool InImage(D& d, const typename D::Index& h, const typename D::Ind
 template <Domain D>
 typename D::Scalar Activate(D& d, Activation activation, const typename D::Scalar& x) {
   switch (activation) {
-    case Activation::kNone: return x;
-    case Activation::kRelu: return d.Apply(Fn::kRelu, x);
-    case Activation::kSigmoid: return d.Apply(Fn::kSigmoid, x);
-    case Activation::kTanh: return d.Apply(Fn::kTanh, x);
+    case Activation::kNone:
+      return x;
+    case Activation::kRelu:
+      return d.Apply(Fn::kRelu, x);
+    case Activation::kSigmoid:
+      return d.Apply(Fn::kSigmoid, x);
+    case Activation::kTanh:
+      return d.Apply(Fn::kTanh, x);
   }
   return x;
 }
@@ -67,15 +71,17 @@ typename D::Scalar Activate(D& d, Activation activation, const typename D::Scala
 // operand is there, then + the last operand (of the output's shape) if `residual` is 1, then the
 // activation. So the operands are x, w [, bias] [, residual].
 struct Conv {
-  static constexpr Info kInfo{.wire_id = 40, .name = "Conv", .arity_min = 2, .arity_max = 4,
-                              .nature = Nature::kReduction, .onnx = {"Conv", 1}};
+  static constexpr Info kInfo{.wire_id = 40,
+                              .name = "Conv",
+                              .arity_min = 2,
+                              .arity_max = 4,
+                              .nature = Nature::kReduction,
+                              .onnx = {"Conv", 1}};
   static constexpr auto Fields() {
-    return std::tuple{Field{1, "strides", &Conv::strides},
-                      Field{2, "pads", &Conv::pads},
-                      Field{3, "dilations", &Conv::dilations},
-                      Field{4, "group", &Conv::group},
-                      Field{5, "residual", &Conv::residual},
-                      Field{6, "activation", &Conv::activation}};
+    return std::tuple{
+        Field{1, "strides", &Conv::strides},     Field{2, "pads", &Conv::pads},
+        Field{3, "dilations", &Conv::dilations}, Field{4, "group", &Conv::group},
+        Field{5, "residual", &Conv::residual},   Field{6, "activation", &Conv::activation}};
   }
   bool operator==(const Conv&) const = default;
 
@@ -165,11 +171,15 @@ Extents<D> InferPool(D& d, const In& in, const Short<Size>& kernel, const Window
   return out;
 }
 
-// AveragePool: the mean over the window; with count_include_pad the padding counts as zeros, without
-// it only elements of the image count.
+// AveragePool: the mean over the window; with count_include_pad the padding counts as zeros,
+// without it only elements of the image count.
 struct AveragePool {
-  static constexpr Info kInfo{.wire_id = 41, .name = "AveragePool", .arity_min = 1, .arity_max = 1,
-                              .nature = Nature::kReduction, .onnx = {"AveragePool", 7}};
+  static constexpr Info kInfo{.wire_id = 41,
+                              .name = "AveragePool",
+                              .arity_min = 1,
+                              .arity_max = 1,
+                              .nature = Nature::kReduction,
+                              .onnx = {"AveragePool", 7}};
   static constexpr auto Fields() {
     return std::tuple{Field{1, "kernel_shape", &AveragePool::kernel_shape},
                       Field{2, "strides", &AveragePool::strides},
@@ -207,8 +217,9 @@ struct AveragePool {
         });
       });
     };
-    const auto total = over_window(
-        [&](const Index& h, const Index& w) { return in(0, {at[0], at[1], h, w}); });
+    const auto total = over_window([&](const Index& h, const Index& w) {
+      return in(0, {at[0], at[1], h, w});
+    });
     if (count_include_pad == 1) return d.Mul(total, d.InverseOf(rows * columns));
     // Without padding every element of the window is in the image.
     bool padded = false;
@@ -220,8 +231,12 @@ struct AveragePool {
 };
 
 struct MaxPool {
-  static constexpr Info kInfo{.wire_id = 42, .name = "MaxPool", .arity_min = 1, .arity_max = 1,
-                              .nature = Nature::kReduction, .onnx = {"MaxPool", 1}};
+  static constexpr Info kInfo{.wire_id = 42,
+                              .name = "MaxPool",
+                              .arity_min = 1,
+                              .arity_max = 1,
+                              .nature = Nature::kReduction,
+                              .onnx = {"MaxPool", 1}};
   static constexpr auto Fields() {
     return std::tuple{Field{1, "kernel_shape", &MaxPool::kernel_shape},
                       Field{2, "strides", &MaxPool::strides}, Field{3, "pads", &MaxPool::pads}};
@@ -248,7 +263,9 @@ struct MaxPool {
         [&](const Short<Index>& k) {
           return InImage(d, row(k), in.extent(0, 2), column(k), in.extent(0, 3));
         },
-        [&](const Short<Index>& k) { return in(0, {at[0], at[1], row(k), column(k)}); });
+        [&](const Short<Index>& k) {
+          return in(0, {at[0], at[1], row(k), column(k)});
+        });
   }
 };
 
