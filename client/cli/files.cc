@@ -1,0 +1,205 @@
+#include "client/cli/files.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+
+namespace tenon::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+class Fd {
+ public:
+  explicit Fd(int fd) : fd_(fd) {}
+  Fd(const Fd&) = delete;
+  Fd& operator=(const Fd&) = delete;
+  ~Fd() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  int get() const { return fd_; }
+  bool Close() { return ::close(std::exchange(fd_, -1)) == 0; }
+
+ private:
+  int fd_;
+};
+
+Status WriteError(const std::string& path, int error) {
+  const char* remedy = "name a place that can be written to";
+  switch (error) {
+    case ENOSPC:
+    case EDQUOT:
+      return base::ResourceExhausted(
+          fmt::format("cannot write {}: {}; free space there or name another place", path,
+                      std::strerror(error)));
+    case ENOENT:
+      remedy = "create the folder first, or name another place";
+      break;
+    case EISDIR:
+      remedy = "it is a folder: name a file in it";
+      break;
+    default:
+      break;
+  }
+  return base::InvalidArgument(
+      fmt::format("cannot write {}: {}; {}", path, std::strerror(error), remedy));
+}
+
+// 0, or the errno.
+int WriteAll(int fd, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t n = ::write(fd, text.data(), text.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return errno;
+    text.remove_prefix(static_cast<std::size_t>(n));
+  }
+  return 0;
+}
+
+bool IsSpecial(const std::string& path) {
+  struct stat info {};
+  return ::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode);
+}
+
+std::string Folder(const std::string& path) {
+  const fs::path parent = fs::path(path).parent_path();
+  return parent.empty() ? "." : parent.string();
+}
+
+}  // namespace
+
+StatusOr<std::string> ReadText(const std::string& path) {
+  const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (fd.get() < 0) {
+    const int error = errno;
+    if (error == ENOENT) {
+      return base::NotFound(
+          fmt::format("cannot read {}: there is no such file; check the path", path));
+    }
+    return base::InvalidArgument(fmt::format(
+        "cannot read {}: {}; check the path and its permissions", path, std::strerror(error)));
+  }
+  std::string text;
+  char block[1 << 16];
+  while (true) {
+    const ssize_t n = ::read(fd.get(), block, sizeof block);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) {
+      return base::InvalidArgument(
+          fmt::format("cannot read {}: {}; name a readable file", path, std::strerror(errno)));
+    }
+    if (n == 0) return text;
+    text.append(block, static_cast<std::size_t>(n));
+    if (text.size() > kTextBytesMax) {
+      return base::ResourceExhausted(fmt::format(
+          "cannot read {}: longer than {} MiB; is it the right file?", path, kTextBytesMax >> 20));
+    }
+  }
+}
+
+Status WriteText(const std::string& path, std::string_view text) {
+  if (IsSpecial(path)) {
+    Fd fd(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+    if (fd.get() < 0) return WriteError(path, errno);
+    if (const int error = WriteAll(fd.get(), text); error != 0) return WriteError(path, error);
+    return fd.Close() ? OkStatus() : WriteError(path, errno);
+  }
+  RETURN_IF_ERROR(CheckWritable(path));
+  std::string temporary = fmt::format("{}.{}.tmp", path, ::getpid());
+  Fd fd(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+  if (fd.get() < 0) return WriteError(path, errno);
+  int error = WriteAll(fd.get(), text);
+  if (error == 0 && ::fsync(fd.get()) != 0) error = errno;
+  if (!fd.Close() && error == 0) error = errno;
+  if (error == 0 && ::rename(temporary.c_str(), path.c_str()) != 0) error = errno;
+  if (error == 0) return OkStatus();
+  ::unlink(temporary.c_str());
+  return WriteError(path, error);
+}
+
+Status CheckWritable(const std::string& path) {
+  if (path.empty()) return base::InvalidArgument("cannot write a file without a name; name one");
+  struct stat info {};
+  if (::stat(path.c_str(), &info) == 0) {
+    if (S_ISDIR(info.st_mode)) return WriteError(path, EISDIR);
+    if (::access(path.c_str(), W_OK) != 0) return WriteError(path, errno);
+    if (!S_ISREG(info.st_mode)) return OkStatus();
+  }
+  const std::string folder = Folder(path);
+  if (::stat(folder.c_str(), &info) != 0) return WriteError(path, errno);
+  if (!S_ISDIR(info.st_mode)) return WriteError(path, ENOTDIR);
+  if (::access(folder.c_str(), W_OK | X_OK) != 0) return WriteError(path, errno);
+  return OkStatus();
+}
+
+Status Deliver(const Json& document, const std::string& where, Console& console) {
+  if (where.empty()) return OkStatus();
+  if (where == "-") {
+    console.PrintDocument(document.Text());
+    return OkStatus();
+  }
+  return WriteText(where, document.Text());
+}
+
+Status CheckDeliverable(const std::string& where) {
+  return where.empty() || where == "-" ? OkStatus() : CheckWritable(where);
+}
+
+std::vector<UniverseFile> ListUniverses() {
+  std::vector<std::string> folders;
+  if (const char* variable = std::getenv("TENON_UNIVERSES")) {
+    std::string_view rest = variable;
+    while (!rest.empty()) {
+      const std::size_t end = std::min(rest.find(':'), rest.size());
+      if (end > 0) folders.emplace_back(rest.substr(0, end));
+      rest.remove_prefix(std::min(end + 1, rest.size()));
+    }
+  }
+  std::error_code error;
+  const fs::path program = fs::read_symlink("/proc/self/exe", error);
+  if (!error) {
+    folders.push_back((program.parent_path().parent_path() / "share/tenon/universes").string());
+  }
+  folders.emplace_back(TENON_UNIVERSE_DIR);
+
+  std::vector<UniverseFile> found;
+  for (const std::string& folder : folders) {
+    std::vector<UniverseFile> here;
+    for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+      if (at->path().extension() != ".textproto") continue;
+      here.push_back({at->path().stem().string(), at->path().string()});
+    }
+    std::sort(here.begin(), here.end(),
+              [](const auto& a, const auto& b) { return a.name < b.name; });
+    for (UniverseFile& file : here) {
+      const bool known = std::any_of(found.begin(), found.end(),
+                                     [&](const auto& f) { return f.name == file.name; });
+      if (!known) found.push_back(std::move(file));
+    }
+  }
+  return found;
+}
+
+StatusOr<std::string> FindUniverse(const std::string& name_or_path) {
+  std::error_code error;
+  if (name_or_path.find('/') != std::string::npos || fs::is_regular_file(name_or_path, error)) {
+    return name_or_path;
+  }
+  std::string names;
+  for (const UniverseFile& file : ListUniverses()) {
+    if (file.name == name_or_path) return file.path;
+    names += fmt::format("{}{}", names.empty() ? "" : ", ", file.name);
+  }
+  return base::NotFound(fmt::format(
+      "there is no universe '{}'; there are: {}; or give the path of a .textproto file",
+      name_or_path, names.empty() ? "none (set TENON_UNIVERSES to their folder)" : names));
+}
+
+}  // namespace tenon::cli

@@ -1,0 +1,51 @@
+// Files of the command line: reading, writing without halves, and where universes are found.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "client/cli/console.h"
+#include "client/cli/json.h"
+#include "core/base/status.h"
+
+namespace tenon::cli {
+
+// Rule files, universes and reports are text that people write or read; more than this is a
+// mistake.
+inline constexpr std::uint64_t kTextBytesMax = std::uint64_t{256} << 20;
+
+// NotFound, InvalidArgument: names the file, the reason and what to do. ResourceExhausted: longer
+// than kTextBytesMax.
+StatusOr<std::string> ReadText(const std::string& path);
+
+// Writes all of `text` or leaves what was there: a temporary file in the same folder, synced, then
+// renamed. Something that is no regular file (a device, a pipe) is written to directly.
+// InvalidArgument (a bad place) or ResourceExhausted (a full disk).
+Status WriteText(const std::string& path, std::string_view text);
+
+// Whether WriteText(path) has a chance: for commands that work long before they write. Creates
+// nothing.
+Status CheckWritable(const std::string& path);
+
+// Delivers a document of --json: nowhere (empty), to stdout ("-") or into a file.
+Status Deliver(const Json& document, const std::string& where, Console& console);
+// CheckWritable for the argument of --json.
+Status CheckDeliverable(const std::string& where);
+
+// A universe that is found by its name.
+struct UniverseFile {
+  std::string name;
+  std::string path;
+};
+
+// All universes of $TENON_UNIVERSES (folders with colons between them), of ../share/tenon/universes
+// beside the program, and of the source tree it was built from: in this order, by name within a
+// folder, the first of a name only.
+std::vector<UniverseFile> ListUniverses();
+
+// The file that `--universe` means: a path (with a slash, or one that exists) or a name of the
+// list. NotFound lists the names there are.
+StatusOr<std::string> FindUniverse(const std::string& name_or_path);
+
+}  // namespace tenon::cli
