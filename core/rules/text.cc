@@ -1,0 +1,619 @@
+// A hand-written lexer and recursive-descent reader of docs/formats/rules.md. A rule is read in two
+// passes over its tokens: first what declares names (attr, given, weight, scalar), then what uses
+// them, so that clauses may stand in any order. Nesting is bounded, so hostile text cannot exhaust
+// the stack.
+#include "core/rules/text.h"
+
+#include <charconv>
+#include <map>
+#include <set>
+
+#include <fmt/core.h>
+
+#include "core/base/check.h"
+
+namespace tenon::rules {
+namespace {
+
+constexpr int kNestingMax = 100;
+constexpr std::size_t kTextMax = std::size_t{16} << 20;
+
+enum class Kind : std::uint8_t { kName, kInteger, kReal, kPunct, kEnd };
+
+struct Token {
+  Kind kind = Kind::kEnd;
+  std::string text;
+  int line = 0;
+  int column = 0;
+};
+
+bool IsLetter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
+bool IsDigit(char c) { return c >= '0' && c <= '9'; }
+
+const std::set<std::string, std::less<>>& Keywords() {
+  static const std::set<std::string, std::less<>> all{
+      "rule", "given", "weight", "scalar", "attr", "source", "target", "where", "both", "expect"};
+  return all;
+}
+
+Status ErrorAt(std::string_view file, const Token& at, const std::string& what) {
+  return base::InvalidArgument(fmt::format("{}:{}:{}: {}", file, at.line, at.column, what));
+}
+
+StatusOr<std::vector<Token>> Lex(std::string_view text, std::string_view file) {
+  if (text.size() > kTextMax) {
+    return base::InvalidArgument(fmt::format("{}: above 16 MiB", file));
+  }
+  std::vector<Token> out;
+  int line = 1;
+  std::size_t line_start = 0;
+  std::size_t i = 0;
+  const auto push = [&](Kind kind, std::size_t end) {
+    out.push_back({kind, std::string(text.substr(i, end - i)), line, int(i - line_start) + 1});
+    i = end;
+  };
+  bool after_rule = false;  // The name of a rule has its own alphabet.
+  while (i < text.size()) {
+    const char c = text[i];
+    if (c == '\n') {
+      ++line;
+      line_start = ++i;
+    } else if (c == ' ' || c == '\t' || c == '\r') {
+      ++i;
+    } else if (c == '#') {
+      while (i < text.size() && text[i] != '\n') ++i;
+    } else if (after_rule) {
+      std::size_t end = i;
+      while (end < text.size() &&
+             (IsLetter(text[end]) || IsDigit(text[end]) ||
+              std::string_view(".:/-").find(text[end]) != std::string_view::npos)) {
+        ++end;
+      }
+      if (end == i)
+        return ErrorAt(file, {Kind::kEnd, "", line, int(i - line_start) + 1},
+                       "a rule needs a name");
+      push(Kind::kName, end);
+      after_rule = false;
+    } else if (IsLetter(c)) {
+      std::size_t end = i;
+      while (end < text.size() && (IsLetter(text[end]) || IsDigit(text[end]))) ++end;
+      // The one name with a dash.
+      for (std::string_view dashed : {"not-proved", "ill-formed"}) {
+        if (text.substr(i, dashed.size()) == dashed) end = i + dashed.size();
+      }
+      push(Kind::kName, end);
+      after_rule = out.back().text == "rule";
+    } else if (IsDigit(c) || (c == '.' && i + 1 < text.size() && IsDigit(text[i + 1]))) {
+      std::size_t end = i;
+      bool real = false;
+      while (end < text.size()) {
+        const char d = text[end];
+        if (IsDigit(d)) {
+          ++end;
+        } else if (d == '.') {
+          real = true;
+          ++end;
+        } else if (d == 'e' || d == 'E') {
+          real = true;
+          ++end;
+          if (end < text.size() && (text[end] == '+' || text[end] == '-')) ++end;
+        } else {
+          break;
+        }
+      }
+      push(real ? Kind::kReal : Kind::kInteger, end);
+    } else if (text.substr(i, 2) == ">=" || text.substr(i, 2) == "<=") {
+      push(Kind::kPunct, i + 2);
+    } else if (std::string_view("()[],=<>+-*").find(c) != std::string_view::npos) {
+      push(Kind::kPunct, i + 1);
+    } else {
+      const bool shown = c > ' ' && c < 127;
+      return ErrorAt(file, {Kind::kEnd, "", line, int(i - line_start) + 1},
+                     shown ? fmt::format("unexpected character '{}'", c)
+                           : fmt::format("unexpected byte {:#04x}", static_cast<unsigned char>(c)));
+    }
+  }
+  out.push_back({Kind::kEnd, "the end", line, int(i - line_start) + 1});
+  return out;
+}
+
+// Reads one rule. Its error is of grammar; what does not fit in a term is kept in type_error_.
+class RuleReader {
+ public:
+  RuleReader(const std::vector<Token>& tokens, std::size_t& at, std::string_view file)
+      : tokens_(tokens), at_(at), file_(file) {}
+
+  StatusOr<ParsedRule> Read() {
+    ParsedRule out;
+    out.line = Peek().line;
+    RETURN_IF_ERROR(Take("rule"));
+    out.name = Peek().text;
+    if (Peek().kind != Kind::kName) return Wrong("a rule needs a name");
+    ++at_;
+    RETURN_IF_ERROR(FindClauses());
+    const std::size_t end = at_;
+    for (std::string_view keyword :
+         {"attr", "given", "weight", "scalar", "where", "source", "target", "expect"}) {
+      const auto [first, last] = clauses_.equal_range(keyword);
+      for (auto it = first; it != last; ++it) {
+        at_ = it->second;
+        RETURN_IF_ERROR(Clause(keyword));
+        if (!AtClauseEnd()) return Wrong("expected a comma or the next clause");
+      }
+    }
+    at_ = end;
+    if (clauses_.count("source") == 0) return Missing(out, "source");
+    if (clauses_.count("target") == 0) return Missing(out, "target");
+    rule_.both = clauses_.count("both") > 0;
+    rule_.name = out.name;
+    rule_.line = out.line;
+    out.expect = rule_.expect;
+    if (type_error_.ok() && rule_.source.size() != rule_.target.size()) {
+      type_error_ = base::InvalidArgument(
+          fmt::format("{}:{}: rule {}: {} outputs in the source and {} in the target", file_,
+                      out.line, out.name, rule_.source.size(), rule_.target.size()));
+    }
+    if (type_error_.ok()) {
+      out.rule = std::move(rule_);
+    } else {
+      out.rule = type_error_;
+    }
+    return out;
+  }
+
+ private:
+  const Token& Peek() const { return tokens_[at_]; }
+  bool Is(std::string_view text) const {
+    return Peek().text == text && (Peek().kind == Kind::kPunct || Peek().kind == Kind::kName);
+  }
+  bool AtClauseEnd() const {
+    return Peek().kind == Kind::kEnd ||
+           (Peek().kind == Kind::kName && Keywords().count(Peek().text) > 0);
+  }
+  Status Wrong(const std::string& what) const {
+    return ErrorAt(file_, Peek(), fmt::format("{}, at '{}'", what, Peek().text));
+  }
+  Status Missing(const ParsedRule& rule, std::string_view what) const {
+    return base::InvalidArgument(
+        fmt::format("{}:{}: rule {} has no {}", file_, rule.line, rule.name, what));
+  }
+  Status Take(std::string_view text) {
+    if (!Is(text)) return Wrong(fmt::format("expected '{}'", text));
+    ++at_;
+    return OkStatus();
+  }
+  bool TryTake(std::string_view text) {
+    if (!Is(text)) return false;
+    ++at_;
+    return true;
+  }
+  StatusOr<std::string> Name(std::string_view what) {
+    if (Peek().kind != Kind::kName || Keywords().count(Peek().text) > 0 || Is("and") || Is("mod") ||
+        Is("div")) {
+      return Wrong(fmt::format("expected {}", what));
+    }
+    return tokens_[at_++].text;
+  }
+
+  // Notes where each clause starts (after its keyword); leaves at_ behind the rule.
+  Status FindClauses() {
+    while (Peek().kind != Kind::kEnd && !Is("rule")) {
+      if (!AtClauseEnd()) {
+        if (clauses_.empty()) return Wrong("expected a clause (given, source, ..)");
+        ++at_;
+        continue;
+      }
+      const std::string& keyword = Peek().text;
+      const bool once = keyword == "source" || keyword == "target" || keyword == "expect";
+      if (once && clauses_.count(keyword) > 0) return Wrong("a second clause of this kind");
+      clauses_.emplace(keyword, ++at_);
+    }
+    return OkStatus();
+  }
+
+  Status Clause(std::string_view keyword) {
+    if (keyword == "attr") return Attr();
+    if (keyword == "given") return Inputs(graph::InputKind::kActivation);
+    if (keyword == "weight") return Inputs(graph::InputKind::kWeight);
+    if (keyword == "scalar") return Scalars();
+    if (keyword == "where") return Where();
+    if (keyword == "source") return Terms(rule_.source);
+    if (keyword == "target") return Terms(rule_.target);
+    return ExpectClause();
+  }
+
+  base::Symbols& symbols() { return rule_.graph.symbols(); }
+
+  Status Attr() {
+    do {
+      const Token at = Peek();
+      ASSIGN_OR_RETURN(const std::string name, Name("the name of an attribute"));
+      if (symbols().Find(name) != 0)
+        return ErrorAt(file_, at, fmt::format("{} is declared twice", name));
+      const base::Symbol s = symbols().Add(name, base::SymbolKind::kAttr);
+      if (s == 0) return Wrong("too many names");
+      if (!Is(",") && !AtClauseEnd()) {
+        RETURN_IF_ERROR(Compare(base::Poly::Var(s)));
+      }
+    } while (TryTake(","));
+    return OkStatus();
+  }
+
+  Status Declare(const std::string& name, graph::InputKind kind, const graph::Shape& shape,
+                 const Token& at) {
+    if (inputs_.count(name) > 0) {
+      return ErrorAt(file_, at, fmt::format("input {} is declared twice", name));
+    }
+    inputs_[name] = rule_.graph.AddInput(name, kind, {graph::DataType::kFloat, shape});
+    return OkStatus();
+  }
+
+  Status Inputs(graph::InputKind kind) {
+    while (!AtClauseEnd()) {
+      const Token at = Peek();
+      ASSIGN_OR_RETURN(const std::string name, Name("the name of an input"));
+      RETURN_IF_ERROR(Take("["));
+      graph::Shape shape;
+      while (!Is("]")) {
+        if (shape.size() == base::kRankMax)
+          return Wrong(fmt::format("a rank above {}", base::kRankMax));
+        declaring_dims_ = true;
+        auto extent = Size(0);
+        declaring_dims_ = false;
+        RETURN_IF_ERROR(extent.status());
+        if (extent->is_constant() && extent->constant() < 1) return Wrong("an extent below 1");
+        shape.push_back(*extent);
+        if (!TryTake(",")) break;
+      }
+      RETURN_IF_ERROR(Take("]"));
+      RETURN_IF_ERROR(Declare(name, kind, shape, at));
+      TryTake(",");
+    }
+    return OkStatus();
+  }
+
+  Status Scalars() {
+    while (!AtClauseEnd()) {
+      const Token at = Peek();
+      ASSIGN_OR_RETURN(const std::string name, Name("the name of a scalar"));
+      RETURN_IF_ERROR(Declare(name, graph::InputKind::kActivation, {}, at));
+      TryTake(",");
+    }
+    return OkStatus();
+  }
+
+  // Reads "compare size" after `left` and adds the condition.
+  Status Compare(const base::Poly& left) {
+    const Token op = Peek();
+    for (std::string_view known : {">=", "<=", ">", "<", "="}) {
+      if (!TryTake(known)) continue;
+      ASSIGN_OR_RETURN(const base::Poly right, Size(0));
+      base::Condition c = known == ">="   ? base::Ge(left, right)
+                          : known == "<=" ? base::Ge(right, left)
+                          : known == ">"  ? base::Lt(right, left)
+                          : known == "<"  ? base::Lt(left, right)
+                                          : base::Eq(left, right);
+      if (!c.p.valid()) return ErrorAt(file_, op, "a number is too large");
+      rule_.where.push_back(std::move(c));
+      return OkStatus();
+    }
+    return Wrong("expected >=, <=, >, < or =");
+  }
+
+  Status Where() {
+    do {
+      ASSIGN_OR_RETURN(const base::Poly left, Size(0));
+      RETURN_IF_ERROR(Compare(left));
+    } while (TryTake(",") || TryTake("and"));
+    return OkStatus();
+  }
+
+  Status ExpectClause() {
+    for (Expect e : {Expect::kProved, Expect::kRefuted, Expect::kNotProved, Expect::kIllFormed,
+                     Expect::kVacuous}) {
+      if (TryTake(NameOf(e))) {
+        rule_.expect = e;
+        return OkStatus();
+      }
+    }
+    return Wrong("expected proved, refuted, not-proved, ill-formed or vacuous");
+  }
+
+  Status Terms(std::vector<graph::NodeId>& out) {
+    do {
+      ASSIGN_OR_RETURN(const graph::NodeId id, Term(0));
+      if (id != graph::kNoNode) out.push_back(id);
+    } while (TryTake(","));
+    return OkStatus();
+  }
+
+  // kNoNode when the term does not type-check; the first such error is kept.
+  StatusOr<graph::NodeId> Term(int depth) {
+    if (depth > kNestingMax) return Wrong("nested too deeply");
+    const Token at = Peek();
+    ASSIGN_OR_RETURN(const std::string name, Name("an input or an operator"));
+    if (!Is("(")) {
+      const auto it = inputs_.find(name);
+      if (it == inputs_.end())
+        return ErrorAt(file_, at, fmt::format("no input is called {}", name));
+      return it->second;
+    }
+    auto op = ops::OperatorByName(name);
+    if (!op || ops::IsOpaque(*op)) {
+      return ErrorAt(file_, at, fmt::format("no operator is called {}", name));
+    }
+    RETURN_IF_ERROR(Take("("));
+    std::vector<graph::NodeId> operands;
+    bool attributes = false;
+    while (!Is(")")) {
+      const bool attribute = tokens_[at_ + 1].kind == Kind::kPunct && tokens_[at_ + 1].text == "=";
+      if (attribute) {
+        attributes = true;
+        RETURN_IF_ERROR(Attribute(*op));
+      } else {
+        if (attributes) return Wrong("operands stand before attributes");
+        if (operands.size() == ops::kArityMax) return Wrong("too many operands");
+        ASSIGN_OR_RETURN(const graph::NodeId id, Term(depth + 1));
+        operands.push_back(id);
+      }
+      if (!TryTake(",")) break;
+    }
+    RETURN_IF_ERROR(Take(")"));
+    for (graph::NodeId id : operands) {
+      if (id == graph::kNoNode) return graph::kNoNode;
+    }
+    auto node = rule_.graph.Add(*op, operands);
+    if (node.ok()) return *node;
+    if (type_error_.ok()) type_error_ = ErrorAt(file_, at, base::Message(node.status()));
+    return graph::kNoNode;
+  }
+
+  Status Attribute(ops::Operator& op) {
+    const Token at = Peek();
+    ASSIGN_OR_RETURN(const std::string name, Name("an attribute"));
+    RETURN_IF_ERROR(Take("="));
+    ASSIGN_OR_RETURN(const ops::AttrValue value, Value(op, name));
+    const Status set = ops::SetAttr(op, name, value);
+    return set.ok() ? set : ErrorAt(file_, at, base::Message(set));
+  }
+
+  StatusOr<ops::AttrValue> Value(const ops::Operator& op, std::string_view name) {
+    for (const ops::Attr& attr : ops::AttrsOf(op)) {
+      if (attr.name != name || !std::holds_alternative<ops::Activation>(attr.value)) continue;
+      const auto activation = ops::ActivationByName(Peek().text);
+      if (!activation) return Wrong("expected none, relu, sigmoid or tanh");
+      ++at_;
+      return *activation;
+    }
+    const bool negative_real = Is("-") && tokens_[at_ + 1].kind == Kind::kReal;
+    if (negative_real) ++at_;
+    if (Peek().kind == Kind::kReal) {
+      const std::string& text = Peek().text;
+      double v = 0;
+      const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), v);
+      if (error != std::errc() || end != text.data() + text.size()) return Wrong("not a number");
+      ++at_;
+      return negative_real ? -v : v;
+    }
+    if (!TryTake("[")) {
+      ASSIGN_OR_RETURN(const base::Poly size, Size(0));
+      return size;
+    }
+    ops::Short<ops::Size> list;
+    while (!Is("]")) {
+      if (list.size() == base::kRankMax) return Wrong("the list is too long");
+      ASSIGN_OR_RETURN(const base::Poly size, Size(0));
+      list.push_back(size);
+      if (!TryTake(",")) break;
+    }
+    RETURN_IF_ERROR(Take("]"));
+    return list;
+  }
+
+  StatusOr<base::Poly> Size(int depth) {
+    ASSIGN_OR_RETURN(base::Poly sum, Product(depth));
+    for (;;) {
+      const bool minus = Is("-");
+      if (!TryTake("+") && !TryTake("-")) return sum;
+      ASSIGN_OR_RETURN(const base::Poly next, Product(depth));
+      sum = minus ? sum - next : sum + next;
+      if (!sum.valid()) return Wrong("a number is too large");
+    }
+  }
+
+  StatusOr<base::Poly> Product(int depth) {
+    ASSIGN_OR_RETURN(base::Poly product, Factor(depth));
+    for (;;) {
+      const bool modulo = Is("mod");
+      if (!TryTake("*") && !TryTake("mod")) return product;
+      ASSIGN_OR_RETURN(const base::Poly next, Factor(depth));
+      product = modulo ? symbols().Mod(product, next) : product * next;
+      if (!product.valid()) return Wrong("a number is too large, or a division by 0");
+    }
+  }
+
+  StatusOr<base::Poly> Factor(int depth) {
+    if (depth > kNestingMax) return Wrong("nested too deeply");
+    if (TryTake("-")) {
+      ASSIGN_OR_RETURN(const base::Poly p, Factor(depth + 1));
+      return -p;
+    }
+    if (TryTake("(")) {
+      ASSIGN_OR_RETURN(const base::Poly p, Size(depth + 1));
+      RETURN_IF_ERROR(Take(")"));
+      return p;
+    }
+    if (Is("div")) {
+      ++at_;
+      RETURN_IF_ERROR(Take("("));
+      ASSIGN_OR_RETURN(const base::Poly n, Size(depth + 1));
+      RETURN_IF_ERROR(Take(","));
+      ASSIGN_OR_RETURN(const base::Poly d, Size(depth + 1));
+      RETURN_IF_ERROR(Take(")"));
+      const base::Poly q = symbols().FloorDiv(n, d);
+      if (!q.valid()) return Wrong("a division by 0 or less");
+      return q;
+    }
+    if (Peek().kind == Kind::kInteger) {
+      const std::string& text = Peek().text;
+      std::int64_t v = 0;
+      const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), v);
+      if (error != std::errc() || end != text.data() + text.size())
+        return Wrong("a number is too large");
+      ++at_;
+      return base::Poly(v);
+    }
+    const Token at = Peek();
+    ASSIGN_OR_RETURN(const std::string name, Name("a size"));
+    base::Symbol s = symbols().Find(name);
+    if (s == 0 && declaring_dims_) s = symbols().Add(name, base::SymbolKind::kDim);
+    if (s == 0) {
+      return ErrorAt(
+          file_, at,
+          fmt::format("{} is neither in the shape of an input nor declared by attr", name));
+    }
+    return base::Poly::Var(s);
+  }
+
+  const std::vector<Token>& tokens_;
+  std::size_t& at_;
+  std::string_view file_;
+  std::multimap<std::string, std::size_t, std::less<>> clauses_;
+  std::map<std::string, graph::NodeId> inputs_;
+  bool declaring_dims_ = false;
+  Status type_error_;
+  Rule rule_;
+};
+
+struct ValuePrinter {
+  const base::Symbols& symbols;
+  std::string operator()(std::int64_t v) const { return std::to_string(v); }
+  std::string operator()(double v) const { return fmt::format("{}", v); }
+  std::string operator()(ops::Activation v) const { return std::string(ops::NameOf(v)); }
+  std::string operator()(const ops::Size& v) const { return symbols.Print(v); }
+  template <class T>
+  std::string operator()(const ops::Short<T>& list) const {
+    std::string out = "[";
+    for (const T& x : list) out += (out.size() > 1 ? "," : "") + (*this)(x);
+    return out + "]";
+  }
+};
+
+// "axis=0, keepdims=0": the attributes that differ from their defaults.
+std::string PrintAttrs(const ops::Operator& op, const base::Symbols& symbols) {
+  std::string out;
+  const auto defaults = ops::AttrsOf(*ops::OperatorByName(ops::NameOf(op)));
+  const auto attrs = ops::AttrsOf(op);
+  for (std::size_t k = 0; k < attrs.size(); ++k) {
+    if (attrs[k].value == defaults[k].value) continue;
+    if (!out.empty()) out += ", ";
+    out += fmt::format("{}={}", attrs[k].name, std::visit(ValuePrinter{symbols}, attrs[k].value));
+  }
+  return out;
+}
+
+}  // namespace
+
+StatusOr<std::vector<ParsedRule>> ParseRules(std::string_view text, std::string_view file) {
+  ASSIGN_OR_RETURN(const std::vector<Token> tokens, Lex(text, file));
+  std::vector<ParsedRule> out;
+  std::set<std::string> names;
+  std::size_t at = 0;
+  while (tokens[at].kind != Kind::kEnd) {
+    ASSIGN_OR_RETURN(ParsedRule rule, RuleReader(tokens, at, file).Read());
+    if (!names.insert(rule.name).second) {
+      return base::InvalidArgument(
+          fmt::format("{}:{}: a second rule is called {}", file, rule.line, rule.name));
+    }
+    out.push_back(std::move(rule));
+  }
+  return out;
+}
+
+StatusOr<Rule> ParseRule(std::string_view text) {
+  ASSIGN_OR_RETURN(std::vector<ParsedRule> rules, ParseRules(text, "rule"));
+  if (rules.size() != 1) return base::InvalidArgument("the text does not hold exactly one rule");
+  return std::move(rules[0].rule);
+}
+
+std::string PrintOperator(const ops::Operator& op, const base::Symbols& symbols) {
+  const std::string attrs = PrintAttrs(op, symbols);
+  return attrs.empty() ? std::string(ops::NameOf(op))
+                       : fmt::format("{}({})", ops::NameOf(op), attrs);
+}
+
+std::string PrintTerm(const graph::Graph& g, graph::NodeId root) {
+  const graph::Node& n = g.node(root);
+  if (n.is_input()) return g.input(n.input).name;
+  std::string out = fmt::format("{}(", ops::NameOf(*n.op));
+  bool first = true;
+  for (graph::NodeId o : n.operands) {
+    if (!first) out += ", ";
+    first = false;
+    out += PrintTerm(g, o);
+  }
+  const std::string attrs = PrintAttrs(*n.op, g.symbols());
+  if (!attrs.empty() && !first) out += ", ";
+  return out + attrs + ")";
+}
+
+std::string_view NameOf(Expect expect) {
+  switch (expect) {
+    case Expect::kNone:
+      return "none";
+    case Expect::kProved:
+      return "proved";
+    case Expect::kRefuted:
+      return "refuted";
+    case Expect::kNotProved:
+      return "not-proved";
+    case Expect::kIllFormed:
+      return "ill-formed";
+    case Expect::kVacuous:
+      return "vacuous";
+  }
+  return "none";
+}
+
+std::string PrintRule(const Rule& rule) {
+  const graph::Graph& g = rule.graph;
+  const base::Symbols& symbols = g.symbols();
+  std::string out = fmt::format("rule {}\n", rule.name);
+  std::string attrs;
+  for (std::size_t s = 1; s < symbols.size(); ++s) {
+    if (symbols.kind(base::Symbol(s)) != base::SymbolKind::kAttr) continue;
+    attrs += (attrs.empty() ? "" : ", ") + symbols.name(base::Symbol(s));
+  }
+  if (!attrs.empty()) out += fmt::format("attr    {}\n", attrs);
+  for (const auto& [keyword, kind] : {std::pair{"given  ", graph::InputKind::kActivation},
+                                      std::pair{"weight ", graph::InputKind::kWeight}}) {
+    std::string line;
+    for (std::int32_t k = 0; k < std::int32_t(g.inputs().size()); ++k) {
+      if (g.input(k).kind != kind) continue;
+      std::string shape;
+      for (const base::Poly& p : g.shape(g.input_node(k))) {
+        shape += (shape.empty() ? "" : ",") + symbols.Print(p);
+      }
+      line += fmt::format(" {}[{}]", g.input(k).name, shape);
+    }
+    if (!line.empty()) out += fmt::format("{}{}\n", keyword, line);
+  }
+  const auto terms = [&](const std::vector<graph::NodeId>& ids) {
+    std::string line;
+    for (graph::NodeId id : ids) line += (line.empty() ? "" : ", ") + PrintTerm(g, id);
+    return line;
+  };
+  out += fmt::format("source  {}\ntarget  {}\n", terms(rule.source), terms(rule.target));
+  if (!rule.where.empty()) {
+    std::string line;
+    for (const base::Condition& c : rule.where) {
+      line += (line.empty() ? "" : ", ") + base::Print(c, symbols);
+    }
+    out += fmt::format("where   {}\n", line);
+  }
+  if (rule.both) out += "both\n";
+  if (rule.expect != Expect::kNone) out += fmt::format("expect  {}\n", NameOf(rule.expect));
+  return out;
+}
+
+}  // namespace tenon::rules
