@@ -11,6 +11,7 @@ namespace {
 struct Counter : ConcreteSizes {
   struct Scalar {};
   double flops = 0;
+  int depth = 0;  // Of the sums that are open.
 
   Scalar Lit(std::int64_t) { return {}; }
   Scalar Real(double) { return {}; }
@@ -34,8 +35,11 @@ struct Counter : ConcreteSizes {
   template <class F>
   Scalar Sum(std::int64_t n, F f) {
     const double before = flops;
+    ++depth;
     f(0);
-    flops = before + double(n) * (flops - before + 1);
+    --depth;
+    // Nested sums count as one long sum into an accumulator: an addition for each innermost term.
+    flops = n == 0 ? before : before + double(n) * (flops - before + 1) - (depth > 0 ? 1 : 0);
     return {};
   }
   template <class A, class V>
