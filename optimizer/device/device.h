@@ -1,0 +1,54 @@
+// Device: what it takes to run one node of a graph, in microseconds; and the devices there are.
+//
+// A device is named by a spec: "roofline:h100" and "roofline:weak" are built in, "roofline:FILE"
+// reads a device file (docs/formats/device.md) that holds one device, "roofline:FILE#NAME" picks
+// one of several. A roofline estimates; it never measures.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/status.h"
+#include "core/graph/graph.h"
+
+namespace tenon::optimizer {
+
+// Immutable after construction, thread-safe.
+class Device {
+ public:
+  virtual ~Device() = default;
+
+  // The spec by which OpenDevice finds it again: "roofline:h100".
+  virtual const std::string& name() const = 0;
+
+  // Microseconds of computing node `id` of `g` once its operands are there; at least 0, finite. 0
+  // for inputs and for what depends on weights only, which is computed before run time. The cost
+  // of a graph is the sum over its nodes: kernels run one after another.
+  virtual double CostOf(const graph::Graph& g, graph::NodeId id) const = 0;
+};
+
+// InvalidArgument for an unknown spec (the message lists the known ones) or a malformed file
+// ("FILE:LINE: what is wrong"), NotFound for a file that cannot be read.
+StatusOr<std::unique_ptr<const Device>> OpenDevice(std::string_view spec);
+
+// What the nodes that `roots` reach cost together, each counted once.
+struct GraphCost {
+  double us = 0;
+  int nodes = 0;         // Operators that run, that is, not those that depend on weights only.
+  int opaque = 0;        // Of these, operators that the device knows only by their operands' sizes.
+  int unknown_size = 0;  // Of these, operators with an extent known at run time only (taken as 1).
+};
+GraphCost CostOfGraph(const Device& device, const graph::Graph& g,
+                      std::span<const graph::NodeId> roots);
+
+// A bound that no graph with the same outputs falls below, whatever rules are applied: the cost of
+// the opaque nodes that are outputs or operands of such a node. Rules never look into opaque nodes,
+// so these stay. Everything else might turn out to be removable, so the bound is 0 for a graph that
+// is understood in full; it is sound, not tight.
+double LowerBound(const Device& device, const graph::Graph& g,
+                  std::span<const graph::NodeId> roots);
+
+}  // namespace tenon::optimizer
