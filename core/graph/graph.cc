@@ -102,7 +102,9 @@ NodeId Graph::FindEqual(std::size_t hash, const ops::Operator& op, std::span<con
 }
 
 NodeId Graph::Push(Node node, std::size_t hash) {
-  node.weights_only = std::all_of(node.operands.begin(), node.operands.end(),
+  // Nobody can compute an opaque node ahead of time (and some are random).
+  node.weights_only = !ops::IsOpaque(*node.op) &&
+                      std::all_of(node.operands.begin(), node.operands.end(),
                                   [&](NodeId id) { return this->node(id).weights_only; });
   nodes_.push_back(std::move(node));
   by_hash_.emplace(hash, NodeId(nodes_.size() - 1));

@@ -43,7 +43,7 @@ struct Node {
   // What the operator requires of symbolic sizes beyond what constants decide.
   std::shared_ptr<const std::vector<base::Condition>> requirements;  // Null when there are none.
   std::int32_t input = -1;    // The number of the input, or -1.
-  bool weights_only = false;  // Depends on weights and constants only.
+  bool weights_only = false;  // Depends on weights and constants only, no opaque node between.
 
   bool is_input() const { return input >= 0; }
   const Shape& shape() const { return type->shape; }
