@@ -25,7 +25,7 @@ TEST(RuleTextTest, TheDesignsExampleReads) {
   EXPECT_TRUE(rule->both);
   ASSERT_EQ(rule->source.size(), 1u);
   EXPECT_EQ(PrintTerm(rule->graph, rule->source[0]), "MatMul(Concat(a, b), c)");
-  EXPECT_EQ(rule->graph.symbols().Print(rule->graph.shape(rule->source[0])[0]), "m+n");
+  EXPECT_EQ(rule->graph.symbols().Print(rule->graph.shape(rule->source[0])[0]), "n+m");
 }
 
 TEST(RuleTextTest, PrintedRulesReadBackToTheSameText) {
