@@ -10,6 +10,9 @@
 namespace tenon::base {
 namespace {
 
+// Foreign rules may ask for products of long sums; what is beyond is as good as an overflow.
+constexpr std::size_t kTermsMax = std::size_t{1} << 16;
+
 bool AddInto(std::int64_t& sum, std::int64_t x) { return !__builtin_add_overflow(sum, x, &sum); }
 
 int Degree(const Monomial& m) {
@@ -174,6 +177,7 @@ Poly operator-(const Poly& a, const Poly& b) {
 
 Poly operator*(const Poly& a, const Poly& b) {
   if (!a.valid_ || !b.valid_) return Poly::Invalid();
+  if (a.terms_.size() * b.terms_.size() > kTermsMax) return Poly::Invalid();
   Poly product;
   std::vector<Poly::Term>& all = product.terms_;
   for (const Poly::Term& x : a.terms_) {
