@@ -5,11 +5,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <utility>
 
 namespace tenon::cli {
 namespace {
@@ -150,56 +149,6 @@ Status Deliver(const Json& document, const std::string& where, Console& console)
 
 Status CheckDeliverable(const std::string& where) {
   return where.empty() || where == "-" ? OkStatus() : CheckWritable(where);
-}
-
-std::vector<UniverseFile> ListUniverses() {
-  std::vector<std::string> folders;
-  if (const char* variable = std::getenv("TENON_UNIVERSES")) {
-    std::string_view rest = variable;
-    while (!rest.empty()) {
-      const std::size_t end = std::min(rest.find(':'), rest.size());
-      if (end > 0) folders.emplace_back(rest.substr(0, end));
-      rest.remove_prefix(std::min(end + 1, rest.size()));
-    }
-  }
-  std::error_code error;
-  const fs::path program = fs::read_symlink("/proc/self/exe", error);
-  if (!error) {
-    folders.push_back((program.parent_path().parent_path() / "share/tenon/universes").string());
-  }
-  folders.emplace_back(TENON_UNIVERSE_DIR);
-
-  std::vector<UniverseFile> found;
-  for (const std::string& folder : folders) {
-    std::vector<UniverseFile> here;
-    for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
-      if (at->path().extension() != ".textproto") continue;
-      here.push_back({at->path().stem().string(), at->path().string()});
-    }
-    std::sort(here.begin(), here.end(),
-              [](const auto& a, const auto& b) { return a.name < b.name; });
-    for (UniverseFile& file : here) {
-      const bool known = std::any_of(found.begin(), found.end(),
-                                     [&](const auto& f) { return f.name == file.name; });
-      if (!known) found.push_back(std::move(file));
-    }
-  }
-  return found;
-}
-
-StatusOr<std::string> FindUniverse(const std::string& name_or_path) {
-  std::error_code error;
-  if (name_or_path.find('/') != std::string::npos || fs::is_regular_file(name_or_path, error)) {
-    return name_or_path;
-  }
-  std::string names;
-  for (const UniverseFile& file : ListUniverses()) {
-    if (file.name == name_or_path) return file.path;
-    names += fmt::format("{}{}", names.empty() ? "" : ", ", file.name);
-  }
-  return base::NotFound(fmt::format(
-      "there is no universe '{}'; there are: {}; or give the path of a .textproto file",
-      name_or_path, names.empty() ? "none (set TENON_UNIVERSES to their folder)" : names));
 }
 
 }  // namespace tenon::cli

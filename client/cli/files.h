@@ -1,9 +1,9 @@
-// Files of the command line: reading, writing without halves, and where universes are found.
+// Files of the command line: reading whole ones, and writing without halves.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "client/cli/console.h"
 #include "client/cli/json.h"
@@ -32,20 +32,5 @@ Status CheckWritable(const std::string& path);
 Status Deliver(const Json& document, const std::string& where, Console& console);
 // CheckWritable for the argument of --json.
 Status CheckDeliverable(const std::string& where);
-
-// A universe that is found by its name.
-struct UniverseFile {
-  std::string name;
-  std::string path;
-};
-
-// All universes of $TENON_UNIVERSES (folders with colons between them), of ../share/tenon/universes
-// beside the program, and of the source tree it was built from: in this order, by name within a
-// folder, the first of a name only.
-std::vector<UniverseFile> ListUniverses();
-
-// The file that `--universe` means: a path (with a slash, or one that exists) or a name of the
-// list. NotFound lists the names there are.
-StatusOr<std::string> FindUniverse(const std::string& name_or_path);
 
 }  // namespace tenon::cli

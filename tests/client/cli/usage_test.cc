@@ -17,6 +17,13 @@ using testing::RunResult;
 using ::testing::StartsWith;
 using testing::Tenon;
 
+constexpr const char* kTiny = R"(name: "tiny"
+outputs: SINGLE
+max_operators: 2
+input { name: "a" kind: ACTIVATION shape: [2, 3] }
+operator { name: "Relu" }
+)";
+
 struct UsageCase {
   std::vector<std::string> arguments;
   std::string says;
@@ -69,7 +76,7 @@ TEST(OutputTest, NoColorAndNoCursorMovementWithoutATerminal) {
 
 TEST(OutputTest, FullStdoutIsAnError) {
   testing::TempFolder folder;
-  folder.Write("tiny.textproto", "name: \"tiny\"\n");
+  folder.Write("tiny.textproto", kTiny);
   const RunResult r =
       testing::Run({"/bin/sh", "-c", "\"$0\" universe list >/dev/full", testing::Binary("tenon")},
                    {.environment = {{"TENON_UNIVERSES", folder.path()}}});
@@ -80,17 +87,18 @@ TEST(OutputTest, FullStdoutIsAnError) {
 
 TEST(UniverseTest, ListNamesThoseOfTheEnvironmentFirst) {
   testing::TempFolder folder;
-  const std::string path = folder.Write("tiny.textproto", "name: \"tiny\"\n");
+  const std::string path = folder.Write("tiny.textproto", kTiny);
   const testing::RunOptions options{.environment = {{"TENON_UNIVERSES", folder.path()}}};
   EXPECT_THAT(Tenon({"universe", "list"}, options).out, StartsWith("tiny "));
   const RunResult shown = Tenon({"universe", "show", "tiny"}, options);
-  EXPECT_EQ(shown.exit_code, 0);
-  EXPECT_EQ(shown.out, "# " + path + "\nname: \"tiny\"\n");
+  EXPECT_EQ(shown.exit_code, 0) << shown.err;
+  EXPECT_EQ(shown.out, kTiny);
+  EXPECT_EQ(Tenon({"universe", "show", path}).out, kTiny);
 }
 
 TEST(UniverseTest, AnUnknownNameListsTheKnownOnes) {
   testing::TempFolder folder;
-  folder.Write("tiny.textproto", "name: \"tiny\"\n");
+  folder.Write("tiny.textproto", kTiny);
   const RunResult r =
       Tenon({"universe", "show", "huge"}, {.environment = {{"TENON_UNIVERSES", folder.path()}}});
   EXPECT_EQ(r.exit_code, 3);
@@ -102,7 +110,7 @@ TEST(UniverseTest, AnUnknownNameListsTheKnownOnes) {
 
 TEST(JsonTest, DashSendsTheDocumentAndNothingElseToStdout) {
   testing::TempFolder folder;
-  folder.Write("tiny.textproto", "name: \"tiny\"\n");
+  folder.Write("tiny.textproto", kTiny);
   const testing::RunOptions options{.environment = {{"TENON_UNIVERSES", folder.path()}}};
   const RunResult r = Tenon({"universe", "list", "--json", "-"}, options);
   EXPECT_EQ(r.exit_code, 0);
@@ -116,7 +124,7 @@ TEST(JsonTest, DashSendsTheDocumentAndNothingElseToStdout) {
 
 TEST(JsonTest, APlaceThatCannotBeWrittenIsNamed) {
   testing::TempFolder folder;
-  folder.Write("tiny.textproto", "name: \"tiny\"\n");
+  folder.Write("tiny.textproto", kTiny);
   for (const std::string& place :
        {folder / "none/u.json", folder.path(), std::string("/dev/full")}) {
     const RunResult r = Tenon({"universe", "list", "--json", place},
