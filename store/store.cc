@@ -1,0 +1,303 @@
+// RocksDB is entered and left here: its statuses become ours, its types stay inside.
+//
+// A value on disk is the payload and its checksum (docs/formats/store.md). RocksDB has checksums of
+// its own, for blocks as they are read from disk; ours also covers what happens above it.
+#include "store/store.h"
+
+#include <cstdlib>
+#include <filesystem>
+
+#include <fmt/format.h>
+#include <rocksdb/db.h>
+#include <rocksdb/filter_policy.h>
+#include <rocksdb/table.h>
+#include <xxhash.h>
+
+#include "core/base/kill_point.h"
+
+namespace tenon::store {
+namespace {
+
+constexpr std::string_view kFormatKey = "format";
+constexpr std::string_view kFormat = "tenon store 1";
+constexpr std::size_t kFamilies = std::size(kFamilyNames);
+constexpr std::size_t kChecksumBytes = 8;
+
+std::string_view View(const rocksdb::Slice& s) { return {s.data(), s.size()}; }
+rocksdb::Slice ToSlice(std::string_view v) { return {v.data(), v.size()}; }
+
+Status Convert(const rocksdb::Status& s, const std::string& directory, std::string_view doing) {
+  if (s.ok()) return OkStatus();
+  const auto message = [&](std::string_view hint) {
+    return fmt::format("store {}: {}: {}; {}", directory, doing, s.ToString(), hint);
+  };
+  if (s.IsNoSpace() || s.ToString().find("No space left") != std::string::npos) {
+    return base::ResourceExhausted(message("free space on that disk and run again"));
+  }
+  if (s.IsCorruption()) {
+    return base::DataLoss(message("restore a backup, or delete the directory and run again"));
+  }
+  if (s.IsIOError() && s.ToString().find("lock") != std::string::npos) {
+    return base::FailedPrecondition(
+        message("another process has it open; stop that one or give another directory"));
+  }
+  if (s.IsIOError()) {
+    return base::InvalidArgument(message("give a directory that can be read and written"));
+  }
+  if (s.IsInvalidArgument()) {
+    return base::FailedPrecondition(message("give a directory with a store of this version"));
+  }
+  return base::Internal(message("please report this"));
+}
+
+rocksdb::ColumnFamilyOptions FamilyOptions(const std::shared_ptr<rocksdb::Cache>& cache,
+                                           bool bulk) {
+  rocksdb::ColumnFamilyOptions options;
+  rocksdb::BlockBasedTableOptions table;
+  table.block_cache = cache;
+  table.filter_policy.reset(rocksdb::NewRibbonFilterPolicy(10));
+  options.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
+  options.compression = rocksdb::kZSTD;
+  if (bulk) {
+    // Runs are large and packed already: kept out of the sorted tables, so that compaction does not
+    // copy them, and not compressed again.
+    options.compression = rocksdb::kNoCompression;
+    options.enable_blob_files = true;
+    options.min_blob_size = 4096;
+    options.enable_blob_garbage_collection = true;
+  }
+  return options;
+}
+
+std::string Sealed(std::string_view payload) {
+  std::string out(payload);
+  AppendU64(out, XXH3_64bits(payload.data(), payload.size()));
+  return out;
+}
+
+// The payload of a stored value, or nothing if its checksum differs.
+std::optional<std::string_view> Unsealed(std::string_view stored) {
+  if (stored.size() < kChecksumBytes) return std::nullopt;
+  const std::string_view payload = stored.substr(0, stored.size() - kChecksumBytes);
+  if (ReadU64(stored.substr(payload.size())) != XXH3_64bits(payload.data(), payload.size())) {
+    return std::nullopt;
+  }
+  return payload;
+}
+
+}  // namespace
+
+void AppendU32(std::string& key, std::uint32_t value) {
+  for (int shift = 24; shift >= 0; shift -= 8) key += static_cast<char>(value >> shift & 0xff);
+}
+void AppendU64(std::string& key, std::uint64_t value) {
+  for (int shift = 56; shift >= 0; shift -= 8) key += static_cast<char>(value >> shift & 0xff);
+}
+std::uint32_t ReadU32(std::string_view bytes) {
+  std::uint32_t value = 0;
+  for (std::size_t k = 0; k < 4; ++k) value = value << 8 | static_cast<unsigned char>(bytes[k]);
+  return value;
+}
+std::uint64_t ReadU64(std::string_view bytes) {
+  std::uint64_t value = 0;
+  for (std::size_t k = 0; k < 8; ++k) value = value << 8 | static_cast<unsigned char>(bytes[k]);
+  return value;
+}
+
+struct Store::Impl {
+  std::string directory;
+  bool temporary = false;
+  std::unique_ptr<rocksdb::DB> db;
+  std::vector<rocksdb::ColumnFamilyHandle*> handles;  // kFamilies of them, then the default one.
+
+  rocksdb::ColumnFamilyHandle* of(Family f) const { return handles[static_cast<std::size_t>(f)]; }
+  rocksdb::WriteOptions write_options() const {
+    rocksdb::WriteOptions options;
+    options.sync = !temporary;
+    options.disableWAL = temporary;
+    return options;
+  }
+  Status Damaged(Family f, std::string_view key) const {
+    std::string hex;
+    for (char c : key) hex += fmt::format("{:02x}", static_cast<unsigned char>(c));
+    return base::DataLoss(fmt::format(
+        "store {}: {}: the value of key {} does not match its checksum; restore a backup, or "
+        "delete the directory and run again",
+        directory, kFamilyNames[static_cast<std::size_t>(f)], hex));
+  }
+  Status OpenDb(const OpenOptions& options);
+  Status CheckFormat(bool is_new);
+  ~Impl() {
+    for (rocksdb::ColumnFamilyHandle* h : handles) db->DestroyColumnFamilyHandle(h);
+    db.reset();
+    std::error_code ignored;
+    if (temporary) std::filesystem::remove_all(directory, ignored);
+  }
+};
+
+Status Store::Impl::OpenDb(const OpenOptions& options) {
+  const bool is_new = !std::filesystem::exists(directory + "/CURRENT");
+  if (is_new && !options.create) {
+    return base::NotFound(
+        fmt::format("store {}: there is none; give the directory of a store", directory));
+  }
+  std::error_code error;
+  std::filesystem::create_directories(directory, error);
+  if (error) {
+    return base::InvalidArgument(
+        fmt::format("store {}: cannot make the directory: {}; give one that can be written",
+                    directory, error.message()));
+  }
+  rocksdb::DBOptions db_options;
+  db_options.create_if_missing = true;
+  db_options.create_missing_column_families = true;
+  db_options.max_background_jobs = 2;
+  db_options.info_log_level = rocksdb::ERROR_LEVEL;
+  db_options.keep_log_file_num = 2;
+  const std::shared_ptr<rocksdb::Cache> cache = rocksdb::NewLRUCache(options.cache_bytes);
+  std::vector<rocksdb::ColumnFamilyDescriptor> families;
+  for (std::size_t k = 0; k < kFamilies; ++k) {
+    families.emplace_back(std::string(kFamilyNames[k]),
+                          FamilyOptions(cache, static_cast<Family>(k) == Family::kFingerprints));
+  }
+  families.emplace_back(rocksdb::kDefaultColumnFamilyName, FamilyOptions(cache, false));
+  rocksdb::DB* raw = nullptr;
+  RETURN_IF_ERROR(Convert(rocksdb::DB::Open(db_options, directory, families, &handles, &raw),
+                          directory, "opening"));
+  db.reset(raw);
+  return CheckFormat(is_new);
+}
+
+Status Store::Impl::CheckFormat(bool is_new) {
+  std::string format;
+  const rocksdb::Status s =
+      db->Get(rocksdb::ReadOptions(), handles.back(), ToSlice(kFormatKey), &format);
+  if (s.IsNotFound() && is_new) {
+    return Convert(db->Put(write_options(), handles.back(), ToSlice(kFormatKey), ToSlice(kFormat)),
+                   directory, "writing");
+  }
+  if (!s.IsNotFound()) RETURN_IF_ERROR(Convert(s, directory, "reading"));
+  if (format != kFormat) {
+    return base::FailedPrecondition(fmt::format(
+        "store {}: its format is '{}', this program reads '{}'; use the version that wrote it, or "
+        "give another directory",
+        directory, format, kFormat));
+  }
+  return OkStatus();
+}
+
+Store::Store(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Store::~Store() = default;
+
+const std::string& Store::directory() const { return impl_->directory; }
+
+StatusOr<std::unique_ptr<Store>> Store::Open(const std::string& directory,
+                                             const OpenOptions& options) {
+  auto impl = std::make_unique<Impl>();
+  impl->directory = directory;
+  RETURN_IF_ERROR(impl->OpenDb(options));
+  return std::unique_ptr<Store>(new Store(std::move(impl)));
+}
+
+StatusOr<std::unique_ptr<Store>> Store::OpenTemporary(const std::string& parent) {
+  const char* tmpdir = std::getenv("TMPDIR");
+  const std::string under = !parent.empty()     ? parent
+                            : tmpdir == nullptr ? std::string("/tmp")
+                                                : std::string(tmpdir);
+  std::string name = under + "/tenon-store-XXXXXX";
+  if (mkdtemp(name.data()) == nullptr) {
+    return base::InvalidArgument(fmt::format(
+        "{}: cannot make a temporary directory there; set TMPDIR to one that can be written",
+        under));
+  }
+  auto impl = std::make_unique<Impl>();
+  impl->directory = name;
+  impl->temporary = true;
+  RETURN_IF_ERROR(impl->OpenDb({}));
+  return std::unique_ptr<Store>(new Store(std::move(impl)));
+}
+
+Status Store::Put(Family family, std::string_view key, std::string_view value) {
+  Batch batch;
+  batch.Put(family, key, value);
+  return Write(batch);
+}
+
+Status Store::Delete(Family family, std::string_view key) {
+  Batch batch;
+  batch.Delete(family, key);
+  return Write(batch);
+}
+
+Status Store::Write(const Batch& batch) {
+  rocksdb::WriteBatch changes;
+  for (const Batch::Change& c : batch.changes_) {
+    rocksdb::Status s;
+    if (c.value) {
+      s = changes.Put(impl_->of(c.family), c.key, Sealed(*c.value));
+    } else {
+      s = changes.Delete(impl_->of(c.family), c.key);
+    }
+    RETURN_IF_ERROR(Convert(s, impl_->directory, "writing"));
+  }
+  TENON_KILL_POINT("store.write.before");
+  const rocksdb::Status s = impl_->db->Write(impl_->write_options(), &changes);
+  TENON_KILL_POINT("store.write.after");
+  return Convert(s, impl_->directory, "writing");
+}
+
+StatusOr<std::optional<std::string>> Store::Get(Family family, std::string_view key) const {
+  std::string stored;
+  const rocksdb::Status s =
+      impl_->db->Get(rocksdb::ReadOptions(), impl_->of(family), ToSlice(key), &stored);
+  if (s.IsNotFound()) return std::optional<std::string>();
+  RETURN_IF_ERROR(Convert(s, impl_->directory, "reading"));
+  const auto payload = Unsealed(stored);
+  if (!payload) return impl_->Damaged(family, key);
+  stored.resize(payload->size());
+  return std::optional(std::move(stored));
+}
+
+Status Store::Scan(Family family, std::string_view prefix, const Visit& visit) const {
+  rocksdb::ReadOptions options;
+  options.total_order_seek = true;
+  options.fill_cache = false;
+  const std::unique_ptr<rocksdb::Iterator> it(impl_->db->NewIterator(options, impl_->of(family)));
+  for (it->Seek(ToSlice(prefix)); it->Valid() && it->key().starts_with(ToSlice(prefix));
+       it->Next()) {
+    const auto payload = Unsealed(View(it->value()));
+    if (!payload) return impl_->Damaged(family, View(it->key()));
+    RETURN_IF_ERROR(visit(View(it->key()), *payload));
+  }
+  return Convert(it->status(), impl_->directory, "reading");
+}
+
+Status Store::DeletePrefix(Family family, std::string_view prefix) {
+  Batch batch;
+  RETURN_IF_ERROR(Scan(family, prefix, [&](std::string_view key, std::string_view) {
+    batch.Delete(family, key);
+    return OkStatus();
+  }));
+  return batch.empty() ? OkStatus() : Write(batch);
+}
+
+StatusOr<std::uint64_t> Store::Verify() const {
+  std::uint64_t values = 0;
+  for (std::size_t k = 0; k < kFamilies; ++k) {
+    RETURN_IF_ERROR(Scan(static_cast<Family>(k), "", [&](std::string_view, std::string_view) {
+      ++values;
+      return OkStatus();
+    }));
+  }
+  return values;
+}
+
+std::uint64_t Store::DiskBytes(Family family) const {
+  std::uint64_t tables = 0, blobs = 0;
+  impl_->db->GetIntProperty(impl_->of(family), rocksdb::DB::Properties::kTotalSstFilesSize,
+                            &tables);
+  impl_->db->GetIntProperty(impl_->of(family), rocksdb::DB::Properties::kTotalBlobFileSize, &blobs);
+  return tables + blobs;
+}
+
+}  // namespace tenon::store

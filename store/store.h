@@ -1,0 +1,111 @@
+// Store: what Tenon keeps on disk, in RocksDB column families. Keys and values are specified in
+// docs/formats/store.md.
+//
+// What is acknowledged is durable: after kill -9 or a power cut it is there. Every value carries a
+// checksum, so what is read is what was written or an error. One process has a store open at a
+// time.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/status.h"
+
+namespace tenon::store {
+
+// The column families. The numbers index kFamilyNames and are not persisted; the names are.
+enum class Family : std::uint8_t {
+  kFingerprints,  // Sorted runs of records (store/run.h).
+  kClasses,
+  kCandidates,
+  kVerdicts,
+  kCertificates,
+  kJobs,  // Jobs and their shards.
+  kPacks,
+  kCosts,
+};
+inline constexpr std::string_view kFamilyNames[] = {
+    "fingerprints", "classes", "candidates", "verdicts", "certificates", "jobs", "packs", "costs"};
+
+// Changes that are made together or not at all. A value type.
+class Batch {
+ public:
+  void Put(Family family, std::string_view key, std::string_view value) {
+    changes_.push_back({family, std::string(key), std::string(value)});
+  }
+  void Delete(Family family, std::string_view key) {
+    changes_.push_back({family, std::string(key), std::nullopt});
+  }
+  bool empty() const { return changes_.empty(); }
+
+ private:
+  friend class Store;
+  struct Change {
+    Family family;
+    std::string key;
+    std::optional<std::string> value;  // None: delete.
+  };
+  std::vector<Change> changes_;
+};
+
+struct OpenOptions {
+  bool create = true;  // Else a missing store is NotFound.
+  std::size_t cache_bytes = std::size_t{64} << 20;
+};
+
+// Errors of all functions name the directory and the way out: ResourceExhausted: the disk is full.
+// DataLoss: damaged contents. FailedPrecondition: another process has the store open, or it was
+// written by another version. InvalidArgument: it cannot be opened or written (permissions).
+// Thread-safe.
+class Store {
+ public:
+  // Opens the store in a directory, creating it if wanted.
+  static StatusOr<std::unique_ptr<Store>> Open(const std::string& directory,
+                                               const OpenOptions& options = {});
+  // A store in a new directory under `parent` (empty: TMPDIR, else /tmp) that is removed with this
+  // object. Its writes are not synced.
+  static StatusOr<std::unique_ptr<Store>> OpenTemporary(const std::string& parent = "");
+
+  Store(const Store&) = delete;
+  Store& operator=(const Store&) = delete;
+  ~Store();
+
+  const std::string& directory() const;
+
+  Status Put(Family family, std::string_view key, std::string_view value);
+  // Deleting what is not there is no error.
+  Status Delete(Family family, std::string_view key);
+  Status Write(const Batch& batch);
+  // Nothing if there is no such key.
+  StatusOr<std::optional<std::string>> Get(Family family, std::string_view key) const;
+
+  // Calls `visit` for each key with that prefix, in byte order, as of the moment of the call. The
+  // views end with the visit; an error of `visit` ends the scan and is returned.
+  using Visit = std::function<Status(std::string_view key, std::string_view value)>;
+  Status Scan(Family family, std::string_view prefix, const Visit& visit) const;
+  Status DeletePrefix(Family family, std::string_view prefix);
+
+  // Reads everything and checks every checksum. The number of values, or the first DataLoss.
+  StatusOr<std::uint64_t> Verify() const;
+  // Bytes on disk of a family, about.
+  std::uint64_t DiskBytes(Family family) const;
+
+ private:
+  struct Impl;
+  explicit Store(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+// Big-endian numbers, so that the byte order of keys is the order of numbers.
+void AppendU32(std::string& key, std::uint32_t value);
+void AppendU64(std::string& key, std::uint64_t value);
+std::uint32_t ReadU32(std::string_view bytes);  // At least 4 bytes.
+std::uint64_t ReadU64(std::string_view bytes);  // At least 8 bytes.
+
+}  // namespace tenon::store
