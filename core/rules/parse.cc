@@ -1,121 +1,19 @@
-// A hand-written lexer and recursive-descent reader of docs/formats/rules.md. A rule is read in two
-// passes over its tokens: first what declares names (attr, given, weight, scalar), then what uses
-// them, so that clauses may stand in any order. Nesting is bounded, so hostile text cannot exhaust
-// the stack.
-#include "core/rules/text.h"
-
+// A recursive-descent reader of docs/formats/rules.md. A rule is read in two passes over its
+// tokens: first what declares names (attr, given, weight, scalar), then what uses them, so that
+// clauses may stand in any order. Nesting is bounded, so hostile text cannot exhaust the stack.
 #include <charconv>
 #include <map>
 #include <set>
 
 #include <fmt/core.h>
 
-#include "core/base/check.h"
+#include "core/rules/lexer.h"
+#include "core/rules/text.h"
 
 namespace tenon::rules {
 namespace {
 
 constexpr int kNestingMax = 100;
-constexpr std::size_t kTextMax = std::size_t{16} << 20;
-
-enum class Kind : std::uint8_t { kName, kInteger, kReal, kPunct, kEnd };
-
-struct Token {
-  Kind kind = Kind::kEnd;
-  std::string text;
-  int line = 0;
-  int column = 0;
-};
-
-bool IsLetter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
-
-const std::set<std::string, std::less<>>& Keywords() {
-  static const std::set<std::string, std::less<>> all{
-      "rule", "given", "weight", "scalar", "attr", "source", "target", "where", "both", "expect"};
-  return all;
-}
-
-Status ErrorAt(std::string_view file, const Token& at, const std::string& what) {
-  return base::InvalidArgument(fmt::format("{}:{}:{}: {}", file, at.line, at.column, what));
-}
-
-StatusOr<std::vector<Token>> Lex(std::string_view text, std::string_view file) {
-  if (text.size() > kTextMax) {
-    return base::InvalidArgument(fmt::format("{}: above 16 MiB", file));
-  }
-  std::vector<Token> out;
-  int line = 1;
-  std::size_t line_start = 0;
-  std::size_t i = 0;
-  const auto push = [&](Kind kind, std::size_t end) {
-    out.push_back({kind, std::string(text.substr(i, end - i)), line, int(i - line_start) + 1});
-    i = end;
-  };
-  bool after_rule = false;  // The name of a rule has its own alphabet.
-  while (i < text.size()) {
-    const char c = text[i];
-    if (c == '\n') {
-      ++line;
-      line_start = ++i;
-    } else if (c == ' ' || c == '\t' || c == '\r') {
-      ++i;
-    } else if (c == '#') {
-      while (i < text.size() && text[i] != '\n') ++i;
-    } else if (after_rule) {
-      std::size_t end = i;
-      while (end < text.size() &&
-             (IsLetter(text[end]) || IsDigit(text[end]) ||
-              std::string_view(".:/-").find(text[end]) != std::string_view::npos)) {
-        ++end;
-      }
-      if (end == i)
-        return ErrorAt(file, {Kind::kEnd, "", line, int(i - line_start) + 1},
-                       "a rule needs a name");
-      push(Kind::kName, end);
-      after_rule = false;
-    } else if (IsLetter(c)) {
-      std::size_t end = i;
-      while (end < text.size() && (IsLetter(text[end]) || IsDigit(text[end]))) ++end;
-      // The one name with a dash.
-      for (std::string_view dashed : {"not-proved", "ill-formed"}) {
-        if (text.substr(i, dashed.size()) == dashed) end = i + dashed.size();
-      }
-      push(Kind::kName, end);
-      after_rule = out.back().text == "rule";
-    } else if (IsDigit(c) || (c == '.' && i + 1 < text.size() && IsDigit(text[i + 1]))) {
-      std::size_t end = i;
-      bool real = false;
-      while (end < text.size()) {
-        const char d = text[end];
-        if (IsDigit(d)) {
-          ++end;
-        } else if (d == '.') {
-          real = true;
-          ++end;
-        } else if (d == 'e' || d == 'E') {
-          real = true;
-          ++end;
-          if (end < text.size() && (text[end] == '+' || text[end] == '-')) ++end;
-        } else {
-          break;
-        }
-      }
-      push(real ? Kind::kReal : Kind::kInteger, end);
-    } else if (text.substr(i, 2) == ">=" || text.substr(i, 2) == "<=") {
-      push(Kind::kPunct, i + 2);
-    } else if (std::string_view("()[],=<>+-*").find(c) != std::string_view::npos) {
-      push(Kind::kPunct, i + 1);
-    } else {
-      const bool shown = c > ' ' && c < 127;
-      return ErrorAt(file, {Kind::kEnd, "", line, int(i - line_start) + 1},
-                     shown ? fmt::format("unexpected character '{}'", c)
-                           : fmt::format("unexpected byte {:#04x}", static_cast<unsigned char>(c)));
-    }
-  }
-  out.push_back({Kind::kEnd, "the end", line, int(i - line_start) + 1});
-  return out;
-}
 
 // Reads one rule. Its error is of grammar; what does not fit in a term is kept in type_error_.
 class RuleReader {
@@ -128,7 +26,7 @@ class RuleReader {
     out.line = Peek().line;
     RETURN_IF_ERROR(Take("rule"));
     out.name = Peek().text;
-    if (Peek().kind != Kind::kName) return Wrong("a rule needs a name");
+    if (Peek().kind != Token::Kind::kName) return Wrong("a rule needs a name");
     ++at_;
     RETURN_IF_ERROR(FindClauses());
     const std::size_t end = at_;
@@ -164,11 +62,12 @@ class RuleReader {
  private:
   const Token& Peek() const { return tokens_[at_]; }
   bool Is(std::string_view text) const {
-    return Peek().text == text && (Peek().kind == Kind::kPunct || Peek().kind == Kind::kName);
+    return Peek().text == text &&
+           (Peek().kind == Token::Kind::kPunct || Peek().kind == Token::Kind::kName);
   }
   bool AtClauseEnd() const {
-    return Peek().kind == Kind::kEnd ||
-           (Peek().kind == Kind::kName && Keywords().count(Peek().text) > 0);
+    return Peek().kind == Token::Kind::kEnd ||
+           (Peek().kind == Token::Kind::kName && IsKeyword(Peek().text));
   }
   Status Wrong(const std::string& what) const {
     return ErrorAt(file_, Peek(), fmt::format("{}, at '{}'", what, Peek().text));
@@ -188,7 +87,7 @@ class RuleReader {
     return true;
   }
   StatusOr<std::string> Name(std::string_view what) {
-    if (Peek().kind != Kind::kName || Keywords().count(Peek().text) > 0 || Is("and") || Is("mod") ||
+    if (Peek().kind != Token::Kind::kName || IsKeyword(Peek().text) || Is("and") || Is("mod") ||
         Is("div")) {
       return Wrong(fmt::format("expected {}", what));
     }
@@ -197,7 +96,7 @@ class RuleReader {
 
   // Notes where each clause starts (after its keyword); leaves at_ behind the rule.
   Status FindClauses() {
-    while (Peek().kind != Kind::kEnd && !Is("rule")) {
+    while (Peek().kind != Token::Kind::kEnd && !Is("rule")) {
       if (!AtClauseEnd()) {
         if (clauses_.empty()) return Wrong("expected a clause (given, source, ..)");
         ++at_;
@@ -346,7 +245,8 @@ class RuleReader {
     std::vector<graph::NodeId> operands;
     bool attributes = false;
     while (!Is(")")) {
-      const bool attribute = tokens_[at_ + 1].kind == Kind::kPunct && tokens_[at_ + 1].text == "=";
+      const bool attribute =
+          tokens_[at_ + 1].kind == Token::Kind::kPunct && tokens_[at_ + 1].text == "=";
       if (attribute) {
         attributes = true;
         RETURN_IF_ERROR(Attribute(*op));
@@ -385,9 +285,9 @@ class RuleReader {
       ++at_;
       return *activation;
     }
-    const bool negative_real = Is("-") && tokens_[at_ + 1].kind == Kind::kReal;
+    const bool negative_real = Is("-") && tokens_[at_ + 1].kind == Token::Kind::kReal;
     if (negative_real) ++at_;
-    if (Peek().kind == Kind::kReal) {
+    if (Peek().kind == Token::Kind::kReal) {
       const std::string& text = Peek().text;
       double v = 0;
       const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), v);
@@ -454,7 +354,7 @@ class RuleReader {
       if (!q.valid()) return Wrong("a division by 0 or less");
       return q;
     }
-    if (Peek().kind == Kind::kInteger) {
+    if (Peek().kind == Token::Kind::kInteger) {
       const std::string& text = Peek().text;
       std::int64_t v = 0;
       const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), v);
@@ -485,33 +385,6 @@ class RuleReader {
   Rule rule_;
 };
 
-struct ValuePrinter {
-  const base::Symbols& symbols;
-  std::string operator()(std::int64_t v) const { return std::to_string(v); }
-  std::string operator()(double v) const { return fmt::format("{}", v); }
-  std::string operator()(ops::Activation v) const { return std::string(ops::NameOf(v)); }
-  std::string operator()(const ops::Size& v) const { return symbols.Print(v); }
-  template <class T>
-  std::string operator()(const ops::Short<T>& list) const {
-    std::string out = "[";
-    for (const T& x : list) out += (out.size() > 1 ? "," : "") + (*this)(x);
-    return out + "]";
-  }
-};
-
-// "axis=0, keepdims=0": the attributes that differ from their defaults.
-std::string PrintAttrs(const ops::Operator& op, const base::Symbols& symbols) {
-  std::string out;
-  const auto defaults = ops::AttrsOf(*ops::OperatorByName(ops::NameOf(op)));
-  const auto attrs = ops::AttrsOf(op);
-  for (std::size_t k = 0; k < attrs.size(); ++k) {
-    if (attrs[k].value == defaults[k].value) continue;
-    if (!out.empty()) out += ", ";
-    out += fmt::format("{}={}", attrs[k].name, std::visit(ValuePrinter{symbols}, attrs[k].value));
-  }
-  return out;
-}
-
 }  // namespace
 
 StatusOr<std::vector<ParsedRule>> ParseRules(std::string_view text, std::string_view file) {
@@ -519,7 +392,7 @@ StatusOr<std::vector<ParsedRule>> ParseRules(std::string_view text, std::string_
   std::vector<ParsedRule> out;
   std::set<std::string> names;
   std::size_t at = 0;
-  while (tokens[at].kind != Kind::kEnd) {
+  while (tokens[at].kind != Token::Kind::kEnd) {
     ASSIGN_OR_RETURN(ParsedRule rule, RuleReader(tokens, at, file).Read());
     if (!names.insert(rule.name).second) {
       return base::InvalidArgument(
@@ -534,86 +407,6 @@ StatusOr<Rule> ParseRule(std::string_view text) {
   ASSIGN_OR_RETURN(std::vector<ParsedRule> rules, ParseRules(text, "rule"));
   if (rules.size() != 1) return base::InvalidArgument("the text does not hold exactly one rule");
   return std::move(rules[0].rule);
-}
-
-std::string PrintOperator(const ops::Operator& op, const base::Symbols& symbols) {
-  const std::string attrs = PrintAttrs(op, symbols);
-  return attrs.empty() ? std::string(ops::NameOf(op))
-                       : fmt::format("{}({})", ops::NameOf(op), attrs);
-}
-
-std::string PrintTerm(const graph::Graph& g, graph::NodeId root) {
-  const graph::Node& n = g.node(root);
-  if (n.is_input()) return g.input(n.input).name;
-  std::string out = fmt::format("{}(", ops::NameOf(*n.op));
-  bool first = true;
-  for (graph::NodeId o : n.operands) {
-    if (!first) out += ", ";
-    first = false;
-    out += PrintTerm(g, o);
-  }
-  const std::string attrs = PrintAttrs(*n.op, g.symbols());
-  if (!attrs.empty() && !first) out += ", ";
-  return out + attrs + ")";
-}
-
-std::string_view NameOf(Expect expect) {
-  switch (expect) {
-    case Expect::kNone:
-      return "none";
-    case Expect::kProved:
-      return "proved";
-    case Expect::kRefuted:
-      return "refuted";
-    case Expect::kNotProved:
-      return "not-proved";
-    case Expect::kIllFormed:
-      return "ill-formed";
-    case Expect::kVacuous:
-      return "vacuous";
-  }
-  return "none";
-}
-
-std::string PrintRule(const Rule& rule) {
-  const graph::Graph& g = rule.graph;
-  const base::Symbols& symbols = g.symbols();
-  std::string out = fmt::format("rule {}\n", rule.name);
-  std::string attrs;
-  for (std::size_t s = 1; s < symbols.size(); ++s) {
-    if (symbols.kind(base::Symbol(s)) != base::SymbolKind::kAttr) continue;
-    attrs += (attrs.empty() ? "" : ", ") + symbols.name(base::Symbol(s));
-  }
-  if (!attrs.empty()) out += fmt::format("attr    {}\n", attrs);
-  for (const auto& [keyword, kind] : {std::pair{"given  ", graph::InputKind::kActivation},
-                                      std::pair{"weight ", graph::InputKind::kWeight}}) {
-    std::string line;
-    for (std::int32_t k = 0; k < std::int32_t(g.inputs().size()); ++k) {
-      if (g.input(k).kind != kind) continue;
-      std::string shape;
-      for (const base::Poly& p : g.shape(g.input_node(k))) {
-        shape += (shape.empty() ? "" : ",") + symbols.Print(p);
-      }
-      line += fmt::format(" {}[{}]", g.input(k).name, shape);
-    }
-    if (!line.empty()) out += fmt::format("{}{}\n", keyword, line);
-  }
-  const auto terms = [&](const std::vector<graph::NodeId>& ids) {
-    std::string line;
-    for (graph::NodeId id : ids) line += (line.empty() ? "" : ", ") + PrintTerm(g, id);
-    return line;
-  };
-  out += fmt::format("source  {}\ntarget  {}\n", terms(rule.source), terms(rule.target));
-  if (!rule.where.empty()) {
-    std::string line;
-    for (const base::Condition& c : rule.where) {
-      line += (line.empty() ? "" : ", ") + base::Print(c, symbols);
-    }
-    out += fmt::format("where   {}\n", line);
-  }
-  if (rule.both) out += "both\n";
-  if (rule.expect != Expect::kNone) out += fmt::format("expect  {}\n", NameOf(rule.expect));
-  return out;
 }
 
 }  // namespace tenon::rules
