@@ -1,0 +1,258 @@
+// Fingerprints are made at few samples, so a class may hold two functions that differ only where
+// those samples do not look: one is the Relu of something that they all make positive. Graphs
+// without a sign-dependent operator are polynomials of their inputs, and for those equality at a
+// random point is equality, up to a chance of 2^-55. So only classes with a sign-dependent member
+// are evaluated again, at many samples with biased signs, and split where they differ. A difference
+// that even these miss costs a refuted candidate later, never a wrong rule.
+#include "worker/classes.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "core/base/check.h"
+
+namespace tenon::worker {
+namespace {
+constexpr int kBiasedRounds = 16;  // Of kLanes samples.
+}  // namespace
+
+StatusOr<Enumeration> Collector::Run(const store::Store& store, const store::RunTable& runs) {
+  out_.universe = e_.universe_;
+  out_.mode = e_.options_.mode;
+  out_.max_operators = e_.size_;
+  out_.graphs_by_size.assign(std::size_t(e_.size_), 0);
+  RETURN_IF_ERROR(Scan(store, runs));
+  RETURN_IF_ERROR(Decode());
+  RETURN_IF_ERROR(MarkSignDependent());
+  RETURN_IF_ERROR(Resample());
+  RETURN_IF_ERROR(Split());
+  std::sort(found_.begin(), found_.end());  // By first members, which differ.
+  for (const std::vector<TermId>& members : found_) {
+    out_.class_members.insert(out_.class_members.end(), members.begin(), members.end());
+    out_.class_at.push_back(out_.class_members.size());
+  }
+  out_.table = std::move(e_.levels_.table());
+  return std::move(out_);
+}
+
+// Counts graphs; classes of one member are done with.
+Status Collector::Scan(const store::Store& store, const store::RunTable& runs) {
+  std::uint64_t classes = 0;
+  const auto visit = [&](const Fingerprint&, std::span<const std::uint64_t> ids) -> Status {
+    if (++classes % 65536 == 0) {
+      RETURN_IF_ERROR(e_.Report("classes", out_.graphs, std::uint64_t(e_.estimate_.graphs)));
+    }
+    std::uint64_t previous = ~std::uint64_t{0};
+    for (std::uint64_t id : ids) {
+      if (graph_of(id) == previous || is_input(id)) continue;
+      previous = graph_of(id);
+      const int size =
+          is_stored(id) ? e_.levels_.table().term_size(static_cast<TermId>(previous)) : e_.size_;
+      ++out_.graphs_by_size[std::size_t(size - 1)];
+      ++out_.graphs;
+    }
+    if (ids.size() == 1) {
+      out_.classes += is_input(ids[0]) ? 0 : 1;
+      return OkStatus();
+    }
+    for (std::uint64_t id : ids) members_.push_back({id, graph::kNoTerm, {}});
+    class_at_.push_back(members_.size());
+    return OkStatus();
+  };
+  return store::ForEachClass(store, runs, visit);
+}
+
+TermId Collector::AddLast(int operator_index, std::span<const TermId> operands) {
+  graph::TermTable& table = e_.levels_.table();
+  std::array<TypeId, graph::kUniverseArityMax> types;
+  for (std::size_t k = 0; k < operands.size(); ++k) types[k] = table.type_id(operands[k]);
+  const Signature s = e_.levels_.SignatureOf(operator_index, {types.data(), operands.size()});
+  const OpId op = table.InternOperator(e_.universe_.operators[std::size_t(operator_index)].op);
+  const TermId id = table.AddTyped(op, operands, e_.levels_.type_of(s), e_.size_);
+  if (std::size_t(id) == e_.signatures_.size()) e_.signatures_.push_back(s);
+  CHECK(std::size_t(id) < e_.signatures_.size());
+  return id;
+}
+
+// Walks the last level again and makes terms of its graphs: of all, or of those in classes.
+Status Collector::Decode() {
+  for (const Member& m : members_) {
+    if (!is_stored(m.id)) decoded_.push_back(graph_of(m.id));
+  }
+  std::sort(decoded_.begin(), decoded_.end());
+  decoded_.erase(std::unique(decoded_.begin(), decoded_.end()), decoded_.end());
+  const std::uint64_t units = e_.levels_.unit_count();
+  for (std::uint64_t unit = 0; unit < units; ++unit) {
+    if (unit % 4096 == 0) RETURN_IF_ERROR(e_.Report("classes", unit, units));
+    const auto wanted = [&](std::uint64_t graph) {
+      return decoded_terms_.size() < decoded_.size() && decoded_[decoded_terms_.size()] == graph;
+    };
+    const unsigned shift = 32 - e_.renaming_bits_;
+    if (!e_.options_.keep_all && (decoded_terms_.size() == decoded_.size() ||
+                                  decoded_[decoded_terms_.size()] >> shift != unit + 1)) {
+      continue;
+    }
+    std::uint64_t child = 0;
+    e_.levels_.Walk(unit, [&](const Candidate& c) {
+      const std::uint64_t graph = graph_of(e_.IdOf(unit + 1, child++, 0));
+      const bool in_class = wanted(graph);
+      if (!in_class) {
+        if (!e_.options_.keep_all) return;
+        const ops::Operator& op = e_.universe_.operators[std::size_t(c.operator_index)].op;
+        if (e_.renamings_ && !e_.renamings_->IsCanonical(op, c.operands)) return;
+      }
+      const TermId id = AddLast(c.operator_index, c.operands);
+      if (in_class) decoded_terms_.push_back(id);
+    });
+  }
+  if (decoded_terms_.size() != decoded_.size()) {
+    return base::DataLoss(
+        "the records of the enumeration name graphs that the universe does not have; they are of "
+        "another universe or version, delete them and run again");
+  }
+  for (Member& m : members_) {
+    ASSIGN_OR_RETURN(const TermId term, TermOf(graph_of(m.id)));
+    ASSIGN_OR_RETURN(m.term, Renamed(term, renaming_of(m.id)));
+  }
+  return OkStatus();
+}
+
+StatusOr<TermId> Collector::TermOf(std::uint64_t graph) {
+  const unsigned shift = 32 - e_.renaming_bits_;
+  if (graph >> shift == 0) return static_cast<TermId>(graph);
+  const auto it = std::lower_bound(decoded_.begin(), decoded_.end(), graph);
+  CHECK(it != decoded_.end() && *it == graph);
+  return decoded_terms_[std::size_t(it - decoded_.begin())];
+}
+
+StatusOr<TermId> Collector::Renamed(TermId term, std::size_t renaming) {
+  if (renaming == 0) return term;
+  if (term < e_.levels_.end(e_.levels_.depth())) return e_.renamings_->Image(renaming, term);
+  const graph::TermTable& table = e_.levels_.table();
+  const int o = e_.levels_.operator_of(e_.signatures_[std::size_t(term)]);
+  Renamings::Buffer buffer;
+  return AddLast(o, e_.renamings_->ImageOf(renaming, table.op(term), table.operands(term), buffer));
+}
+
+Status Collector::MarkSignDependent() {
+  const graph::TermTable& table = e_.levels_.table();
+  for (std::size_t k = 0; k < table.size(); ++k) {
+    const TermId id = static_cast<TermId>(k);
+    bool free = true;
+    if (!table.is_input(id)) {
+      ASSIGN_OR_RETURN(free, e_.evaluator_.SignFree(e_.signatures_[k]));
+      for (TermId operand : table.operands(id)) free = free && sign_free_[std::size_t(operand)];
+    }
+    sign_free_.push_back(free);
+  }
+  return OkStatus();
+}
+
+Status Collector::Resample() {
+  const graph::TermTable& table = e_.levels_.table();
+  std::vector<Member*> again;
+  for (std::size_t c = 0; c + 1 < class_at_.size(); ++c) {
+    const auto first = members_.begin() + long(class_at_[c]);
+    const auto last = members_.begin() + long(class_at_[c + 1]);
+    if (std::all_of(first, last,
+                    [&](const Member& m) { return sign_free_[std::size_t(m.term)]; })) {
+      continue;
+    }
+    for (auto it = first; it != last; ++it) again.push_back(&*it);
+  }
+  if (again.empty()) return OkStatus();
+  // What has to be computed: those members and, below the last level, whatever they need.
+  const TermId stored = e_.levels_.end(e_.levels_.depth());
+  std::vector<bool> needed(std::size_t(stored), false);
+  for (const Member* m : again) {
+    if (m->term < stored) {
+      needed[std::size_t(m->term)] = true;
+    } else {
+      for (TermId operand : table.operands(m->term)) needed[std::size_t(operand)] = true;
+    }
+  }
+  for (TermId id = stored; id-- > e_.levels_.end(0);) {
+    if (!needed[std::size_t(id)]) continue;
+    for (TermId operand : table.operands(id)) needed[std::size_t(operand)] = true;
+  }
+  for (int round = 0; round < kBiasedRounds; ++round) {
+    RETURN_IF_ERROR(e_.Report("samples", std::uint64_t(round), kBiasedRounds));
+    e_.evaluator_.SetInputs(BiasedSamples(e_.universe_, e_.options_.seed, round));
+    for (TermId id = e_.levels_.end(0); id < stored; ++id) {
+      if (!needed[std::size_t(id)]) continue;
+      RETURN_IF_ERROR(e_.evaluator_.Keep(id, e_.signatures_[std::size_t(id)]));
+    }
+    for (Member* m : again) {
+      Value value;
+      if (m->term < stored) {
+        value = e_.evaluator_.value(m->term);
+      } else {
+        ASSIGN_OR_RETURN(value, e_.evaluator_.Compute(e_.signatures_[std::size_t(m->term)],
+                                                      table.operands(m->term)));
+      }
+      m->biased = Chain(m->biased, e_.hasher_.Hash(table.extents(m->term), value));
+    }
+  }
+  return OkStatus();
+}
+
+Status Collector::Split() {
+  for (std::size_t c = 0; c + 1 < class_at_.size(); ++c) {
+    const std::span<Member> all(members_.data() + class_at_[c], class_at_[c + 1] - class_at_[c]);
+    std::sort(all.begin(), all.end(), [](const Member& a, const Member& b) {
+      return a.biased != b.biased ? a.biased < b.biased : a.id < b.id;
+    });
+    for (std::size_t first = 0; first < all.size();) {
+      std::size_t last = first + 1;
+      while (last < all.size() && all[last].biased == all[first].biased) ++last;
+      RETURN_IF_ERROR(Finish(all.subspan(first, last - first)));
+      out_.split_classes += last < all.size() ? 1 : 0;
+      first = last;
+    }
+  }
+  return OkStatus();
+}
+
+// One class, of equal members, by ascending ids.
+Status Collector::Finish(std::span<Member> members) {
+  std::uint64_t graphs = 0;
+  for (std::size_t k = 0; k < members.size(); ++k) {
+    const bool again = k > 0 && graph_of(members[k].id) == graph_of(members[k - 1].id);
+    graphs += again || is_input(members[k].id) ? 0 : 1;
+  }
+  out_.classes += graphs > 0 ? 1 : 0;
+  out_.equivalent_pairs += graphs * (graphs - 1) / 2;
+  if (members.size() < 2) return OkStatus();
+  ASSIGN_OR_RETURN(std::vector<TermId> terms, Named(members));
+  found_.push_back(std::move(terms));
+  return OkStatus();
+}
+
+// The terms of a class, ascending. In canonical mode members came with the names that gave the
+// least fingerprint, which depends on the seed: they are renamed so that the first graph has its
+// own names. Where that graph equals renamings of itself, the least list decides.
+StatusOr<std::vector<TermId>> Collector::Named(std::span<const Member> members) {
+  std::vector<TermId> best;
+  if (!e_.renamings_) {
+    for (const Member& m : members) best.push_back(m.term);
+    std::sort(best.begin(), best.end());
+    return best;
+  }
+  const Renamings& renamings = *e_.renamings_;
+  for (const Member& first : members) {
+    if (graph_of(first.id) != graph_of(members[0].id)) break;
+    const std::size_t back = renamings.Inverse(renaming_of(first.id));
+    std::vector<TermId> terms;
+    for (const Member& m : members) {
+      ASSIGN_OR_RETURN(const TermId term, TermOf(graph_of(m.id)));
+      ASSIGN_OR_RETURN(const TermId named,
+                       Renamed(term, renamings.Compose(back, renaming_of(m.id))));
+      terms.push_back(named);
+    }
+    std::sort(terms.begin(), terms.end());
+    if (best.empty() || terms < best) best = terms;
+  }
+  return best;
+}
+
+}  // namespace tenon::worker

@@ -1,0 +1,55 @@
+// Collector: from records in a store to classes of terms.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "worker/enumerate.h"
+
+namespace tenon::worker {
+
+// Used once, by Enumerator::Collect, whose parts it takes. Thread-compatible.
+class Collector {
+ public:
+  explicit Collector(Enumerator& enumerator) : e_(enumerator) {}
+  StatusOr<Enumeration> Run(const store::Store& store, const store::RunTable& runs);
+
+ private:
+  // A graph that shares its fingerprint, under one of its names.
+  struct Member {
+    std::uint64_t id = 0;  // As in records.
+    TermId term = graph::kNoTerm;
+    Fingerprint biased;  // At the biased samples.
+  };
+
+  std::uint64_t graph_of(std::uint64_t id) const { return id >> e_.renaming_bits_; }
+  std::size_t renaming_of(std::uint64_t id) const {
+    return std::size_t(id & ((std::uint64_t{1} << e_.renaming_bits_) - 1));
+  }
+  bool is_stored(std::uint64_t id) const { return id >> 32 == 0; }
+  bool is_input(std::uint64_t id) const {
+    return is_stored(id) && graph_of(id) < std::uint64_t(e_.levels_.end(0));
+  }
+
+  Status Scan(const store::Store& store, const store::RunTable& runs);
+  Status Decode();
+  StatusOr<TermId> TermOf(std::uint64_t graph);
+  StatusOr<TermId> Renamed(TermId term, std::size_t renaming);
+  TermId AddLast(int operator_index, std::span<const TermId> operands);
+  Status MarkSignDependent();
+  Status Resample();
+  Status Split();
+  Status Finish(std::span<Member> members);
+  StatusOr<std::vector<TermId>> Named(std::span<const Member> members);
+
+  Enumerator& e_;
+  Enumeration out_;
+  std::vector<std::size_t> class_at_{0};  // Of members_.
+  std::vector<Member> members_;
+  std::vector<std::uint64_t> decoded_;      // Graphs of the last level, ascending, ..
+  std::vector<TermId> decoded_terms_;       // .. and their terms.
+  std::vector<bool> sign_free_;             // By term.
+  std::vector<std::vector<TermId>> found_;  // The classes.
+};
+
+}  // namespace tenon::worker
