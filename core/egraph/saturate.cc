@@ -1,0 +1,298 @@
+// Matching reads a snapshot: nodes sorted by operator, and by class and operator, with canonical
+// operands, so that all candidates for a pattern node lie side by side. Making it is two counting
+// sorts an iteration. Applying then changes the e-graph without disturbing the search.
+//
+// Incremental matching: a match that was not there before involves a new node or a class that was
+// united, at most `height` edges below its root. A walk upwards from the changed classes gives each
+// class its distance; roots that lie too far above any change are skipped. (A rule with several
+// roots is matched everywhere: the others may have changed alone.)
+#include "core/egraph/saturate.h"
+
+#include <algorithm>
+
+#include "core/base/check.h"
+#include "core/rules/match_engine.h"
+
+namespace tenon::egraph {
+
+inline constexpr std::uint8_t kFar = 255;
+
+// The snapshot as a host of matching (core/rules/match_engine.h), for one direction of a rule.
+class Saturator::Host {
+ public:
+  Host(const Saturator& s, const EGraphRule& rule) : s_(s), rule_(rule) {}
+
+  std::int32_t class_of(NodeId n) const { return g().class_of(n); }
+  std::span<const ClassId> operands(NodeId n) const { return g().operands(n); }
+  bool Accepts(NodeId n, graph::NodeId pattern) const {
+    const OpId op = g().op(n);
+    const EGraphRule::PatternOp& p = rule_.pattern(pattern);
+    return p.op >= 0 ? op == p.op : op >= 0 && words().skeleton(op) == p.skeleton;
+  }
+  void CopySizes(NodeId n, std::int64_t* out) const {
+    std::ranges::copy(words().sizes(g().op(n)), out);
+  }
+  template <class F>
+  bool ForEachNode(ClassId c, graph::NodeId pattern, const F& f) const {
+    const NodeId* it = s_.by_class_.data() + s_.class_at_[std::size_t(c)];
+    const NodeId* end = s_.by_class_.data() + s_.class_at_[std::size_t(c) + 1];
+    const EGraphRule::PatternOp& p = rule_.pattern(pattern);
+    if (p.op < 0) return std::all_of(it, end, f);
+    if (end - it > 16) {
+      it = std::lower_bound(it, end, p.op, [&](NodeId n, OpId op) { return g().op(n) < op; });
+    } else {
+      while (it < end && g().op(*it) != p.op) ++it;
+    }
+    for (; it < end && g().op(*it) == p.op; ++it) {
+      if (!f(*it)) return false;
+    }
+    return true;
+  }
+  template <class F>
+  void ForEachWith(graph::NodeId pattern, const F& f) const {
+    s_.ForEachOp(rule_.pattern(pattern), [&](std::span<const NodeId> nodes) {
+      return std::all_of(nodes.begin(), nodes.end(), f);
+    });
+  }
+  template <class F>
+  void ForEachUser(ClassId c, const F& f) const {
+    for (std::uint32_t k = s_.user_at_[std::size_t(c)]; k < s_.user_at_[std::size_t(c) + 1]; ++k) {
+      f(s_.users_[k]);
+    }
+  }
+  graph::DataType dtype(ClassId c) const { return words().dtype(g().type(c)); }
+  const graph::Extents* extents(ClassId c) const { return &words().extents(g().type(c)); }
+  bool weights_only(ClassId c) const { return g().weights_only(c); }
+  bool both_orders() const { return g().options().commutative; }
+
+ private:
+  const EGraph& g() const { return *s_.g_; }
+  const Vocabulary& words() const { return s_.g_->vocabulary(); }
+  const Saturator& s_;
+  const EGraphRule& rule_;
+};
+
+struct Saturator::Matcher {
+  Matcher(const Saturator& s, const EGraphRule& rule)
+      : serial(rule.serial()), host(s, rule), engine(rule.compiled(), host) {}
+  std::int64_t serial;
+  Host host;
+  rules::MatchEngine<Host> engine;
+};
+
+Saturator::Saturator(const RuleSet& rules) : rules_(rules) {}
+Saturator::~Saturator() = default;
+
+// Calls f with the nodes of each operator that the pattern may be, until it returns false.
+template <class F>
+void Saturator::ForEachOp(const EGraphRule::PatternOp& p, const F& f) const {
+  const auto nodes = [&](OpId op) -> std::span<const NodeId> {
+    if (std::size_t(op) + 1 >= op_at_.size()) return {};  // Interned after the snapshot.
+    const std::uint32_t at = op_at_[std::size_t(op)];
+    return std::span(by_op_).subspan(at, op_at_[std::size_t(op) + 1] - at);
+  };
+  if (p.op >= 0) {
+    f(nodes(p.op));
+    return;
+  }
+  for (OpId op : rules_.vocabulary().with_skeleton(p.skeleton)) {
+    if (!f(nodes(op))) return;
+  }
+}
+
+void Saturator::TakeSnapshot(const EGraph& g) {
+  op_at_.assign(g.vocabulary().op_count() + 1, 0);
+  class_at_.assign(g.class_bound() + 1, 0);
+  const NodeId bound = static_cast<NodeId>(g.node_bound());
+  std::size_t count = 0;
+  for (NodeId n = 0; n < bound; ++n) {
+    if (!g.alive(n) || g.is_input(n)) continue;
+    ++count;
+    ++op_at_[std::size_t(g.op(n)) + 1];
+    ++class_at_[std::size_t(g.class_of(n)) + 1];
+  }
+  for (std::size_t k = 1; k < op_at_.size(); ++k) op_at_[k] += op_at_[k - 1];
+  for (std::size_t k = 1; k < class_at_.size(); ++k) class_at_[k] += class_at_[k - 1];
+  by_op_.resize(count);
+  by_class_.resize(count);
+  next_.assign(op_at_.begin(), op_at_.end());
+  for (NodeId n = 0; n < bound; ++n) {
+    if (g.alive(n) && !g.is_input(n)) by_op_[next_[std::size_t(g.op(n))]++] = n;
+  }
+  next_.assign(class_at_.begin(), class_at_.end());
+  for (NodeId n : by_op_) by_class_[next_[std::size_t(g.class_of(n))]++] = n;
+  if (rules_.several_outputs()) TakeUsers(g);
+}
+
+void Saturator::TakeUsers(const EGraph& g) {
+  user_at_.assign(g.class_bound() + 1, 0);
+  users_.clear();
+  for (std::size_t c = 0; c < g.class_bound(); ++c) {
+    user_at_[c] = static_cast<std::uint32_t>(users_.size());
+    if (g.Find(ClassId(c)) != ClassId(c)) continue;
+    g.ForEachUse(ClassId(c), [&](NodeId n) {
+      if (g.alive(n)) users_.push_back(n);
+    });
+  }
+  user_at_.back() = static_cast<std::uint32_t>(users_.size());
+}
+
+void Saturator::MarkChanges(const EGraph& g) {
+  above_change_.assign(g.class_bound(), kFar);
+  queue_.clear();
+  const auto mark = [&](ClassId c, std::uint8_t distance) {
+    if (above_change_[std::size_t(c)] != kFar) return;
+    above_change_[std::size_t(c)] = distance;
+    queue_.push_back(c);
+  };
+  for (ClassId c : g.changes()) mark(g.Find(c), 0);
+  const int height = rules_.height();
+  for (std::size_t k = 0; k < queue_.size(); ++k) {
+    const std::uint8_t distance = above_change_[std::size_t(queue_[k])];
+    if (distance >= height) break;  // The queue is sorted by distance.
+    g.ForEachUse(queue_[k], [&](NodeId n) {
+      if (g.alive(n)) mark(g.class_of(n), static_cast<std::uint8_t>(distance + 1));
+    });
+  }
+}
+
+bool Saturator::Changed(const EGraph& g, NodeId n, int height) const {
+  if (g.is_new(n)) return true;
+  const auto operands = g.operands(n);
+  return std::any_of(operands.begin(), operands.end(),
+                     [&](ClassId c) { return above_change_[std::size_t(c)] < height; });
+}
+
+void Saturator::MatchRule(const EGraph& g, std::size_t direction, std::size_t limit,
+                          bool everywhere) {
+  const EGraphRule& rule = rules_.directions()[direction];
+  const int height = rule.compiled().height();
+  std::size_t count = 0;
+  const auto found = [&] {
+    const rules::MatchEngine<Host>& engine = matchers_[direction]->engine;
+    found_.push_back({static_cast<std::int32_t>(direction),
+                      static_cast<std::uint32_t>(classes_.size()),
+                      static_cast<std::uint32_t>(values_.size())});
+    for (graph::NodeId id : rule.captures()) classes_.push_back(engine.class_at(id));
+    if (rule.symbolic()) {
+      values_.insert(values_.end(), engine.values().begin(), engine.values().end());
+    }
+    return ++count < limit;
+  };
+  ForEachOp(rule.root(), [&](std::span<const NodeId> nodes) {
+    for (NodeId n : nodes) {
+      if (!everywhere && !Changed(g, n, height)) continue;
+      // A set that was truncated and grew again has other rules in old places.
+      std::unique_ptr<Matcher>& matcher = matchers_[direction];
+      if (matcher == nullptr || matcher->serial != rule.serial()) {
+        matcher = std::make_unique<Matcher>(*this, rule);
+      }
+      if (!matcher->engine.At(n, found)) return false;
+    }
+    return true;
+  });
+}
+
+void Saturator::MatchAll(const EGraph& g, const SaturationLimits& limits, std::int32_t first_new) {
+  found_.clear();
+  classes_.clear();
+  values_.clear();
+  const auto& directions = rules_.directions();
+  if (first_new > 0) MarkChanges(g);
+  for (std::size_t d = 0; d < directions.size(); ++d) {
+    const bool everywhere =
+        directions[d].number() >= first_new || directions[d].everywhere(limits.create);
+    MatchRule(g, d, limits.matches, everywhere);
+  }
+}
+
+void Saturator::Make(EGraph& g, const EGraphRule& rule, const Found& found,
+                     const SaturationLimits& limits) {
+  made_.clear();
+  const ClassId* captured = classes_.data() + found.classes_at;
+  for (const EGraphRule::Step& step : rule.steps()) {
+    operands_.clear();
+    bool complete = true;
+    for (std::int32_t o : step.operands) {
+      operands_.push_back(o >= 0 ? captured[o] : made_[std::size_t(~o)]);
+      complete = complete && operands_.back() != kNoClass;
+    }
+    OpId op = step.op;
+    if (complete && op < 0) {
+      const std::span values(values_.data() + found.values_at,
+                             rule.compiled().rule().graph.symbols().size());
+      const base::Symbols& symbols = rule.compiled().rule().graph.symbols();
+      const ops::Operator concrete = ops::MapSizes(*step.source, [&](const ops::Size& s) {
+        const auto v = symbols.Eval(s, values);
+        complete = complete && v.has_value();
+        return ops::Size(v.value_or(0));
+      });
+      const graph::DataType dtype = g.vocabulary().dtype(g.type(g.Find(captured[0])));
+      if (complete) op = g.vocabulary().InternOperator(concrete, dtype);
+    }
+    if (!complete) {
+      made_.push_back(kNoClass);
+    } else if (limits.create && g.node_count() < limits.nodes) {
+      made_.push_back(g.Add(op, operands_));
+    } else {
+      made_.push_back(g.Find(op, operands_));
+    }
+  }
+}
+
+// Returns whether the goal is reached.
+bool Saturator::ApplyAll(EGraph& g, const SaturationLimits& limits, const std::optional<Goal>& goal,
+                         SaturationResult& result) {
+  for (const Found& found : found_) {
+    const EGraphRule& rule = rules_.directions()[std::size_t(found.direction)];
+    Make(g, rule, found, limits);
+    for (std::size_t k = 0; k < rule.results().size(); ++k) {
+      const std::int32_t r = rule.results()[k];
+      const ClassId root = classes_[found.classes_at + k];
+      const ClassId made =
+          r >= 0 ? classes_[found.classes_at + std::size_t(r)] : made_[std::size_t(~r)];
+      // Types differ only if the rule is false there: not even shapes agree.
+      if (made == kNoClass || g.type(g.Find(made)) != g.type(g.Find(root))) continue;
+      if (!g.Union(root, made, {rule.number()})) continue;
+      ++result.unions;
+      uses_.resize(std::max(uses_.size(), std::size_t(rule.number()) + 1));
+      ++uses_[std::size_t(rule.number())];
+      if (goal && g.Equal(goal->a, goal->b)) return true;
+    }
+  }
+  return false;
+}
+
+SaturationResult Saturator::Run(EGraph& g, const SaturationLimits& limits, std::optional<Goal> goal,
+                                std::int32_t first_new) {
+  using Stop = SaturationResult::Stop;
+  CHECK(&g.vocabulary() == &rules_.vocabulary());
+  SaturationResult result;
+  g_ = &g;
+  matchers_.resize(rules_.directions().size());
+  g.Rebuild();
+  while (true) {
+    if (goal && g.Equal(goal->a, goal->b)) {
+      result.stop = Stop::kGoal;
+      return result;
+    }
+    if (result.iterations == limits.iterations) {
+      result.stop = Stop::kIterations;
+      return result;
+    }
+    if (limits.create && g.node_count() >= limits.nodes) {
+      result.stop = Stop::kNodes;
+      return result;
+    }
+    ++result.iterations;
+    TakeSnapshot(g);
+    MatchAll(g, limits, first_new);
+    g.ClearChanges();
+    first_new = rules_.count();
+    const bool reached = ApplyAll(g, limits, goal, result);
+    g.Rebuild();
+    if (!reached && g.changes().empty()) return result;
+  }
+}
+
+}  // namespace tenon::egraph

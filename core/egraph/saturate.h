@@ -1,0 +1,91 @@
+// Saturation: applying rules to an e-graph until nothing new follows, or a limit is met.
+//
+// An iteration finds all matches of all rules in the e-graph as it is, then applies them, then
+// rebuilds. The outcome depends on the order of nodes and rules only.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "core/egraph/egraph.h"
+#include "core/egraph/rule_set.h"
+
+namespace tenon::egraph {
+
+struct SaturationLimits {
+  int iterations = 8;
+  std::size_t nodes = 10'000;  // No node is created beyond; what is there may still become equal.
+  std::size_t matches = SIZE_MAX;  // Of one direction of a rule in one iteration.
+  // Without it no node is created at all: rules only unite classes that are there.
+  bool create = true;
+};
+
+// Two classes; a run ends as soon as they are one.
+struct Goal {
+  ClassId a, b;
+};
+
+struct SaturationResult {
+  enum class Stop : std::uint8_t { kGoal, kSaturated, kIterations, kNodes };
+  Stop stop = Stop::kSaturated;
+  int iterations = 0;      // Begun.
+  std::size_t unions = 0;  // By rules; congruence not counted.
+};
+
+// Holds buffers, so that many small runs allocate nothing. Thread-compatible. The rules must
+// outlive it and may grow.
+class Saturator {
+ public:
+  explicit Saturator(const RuleSet& rules);
+  ~Saturator();
+
+  // `g` is rebuilt. Rules below `first_new` are taken to have been applied to everything except
+  // what changed since g.ClearChanges() (incremental matching); 0: every rule is new.
+  SaturationResult Run(EGraph& g, const SaturationLimits& limits, std::optional<Goal> goal = {},
+                       std::int32_t first_new = 0);
+
+  // How many unions each rule made since the last call of ResetUses, by number.
+  const std::vector<std::size_t>& uses() const { return uses_; }
+  void ResetUses() { uses_.clear(); }
+
+ private:
+  class Host;
+  struct Matcher;
+  struct Found {
+    std::int32_t direction;
+    std::uint32_t classes_at, values_at;
+  };
+  template <class F>
+  void ForEachOp(const EGraphRule::PatternOp& p, const F& f) const;
+  void TakeSnapshot(const EGraph& g);
+  void TakeUsers(const EGraph& g);
+  void MarkChanges(const EGraph& g);
+  bool Changed(const EGraph& g, NodeId n, int height) const;
+  void MatchAll(const EGraph& g, const SaturationLimits& limits, std::int32_t first_new);
+  void MatchRule(const EGraph& g, std::size_t direction, std::size_t limit, bool everywhere);
+  bool ApplyAll(EGraph& g, const SaturationLimits& limits, const std::optional<Goal>& goal,
+                SaturationResult& result);
+  void Make(EGraph& g, const EGraphRule& rule, const Found& found, const SaturationLimits& limits);
+
+  const RuleSet& rules_;
+  std::vector<std::size_t> uses_;
+  std::vector<std::unique_ptr<Matcher>> matchers_;  // By direction.
+  const EGraph* g_ = nullptr;                       // Of the run.
+
+  // The e-graph, arranged for matching: nodes by operator, and by class and operator.
+  std::vector<std::uint32_t> op_at_, class_at_, user_at_;
+  std::vector<NodeId> by_op_, by_class_, users_;
+  std::vector<std::uint32_t> next_;
+  // By class: how many edges above the nearest changed class it lies; 255: far.
+  std::vector<std::uint8_t> above_change_;
+  std::vector<ClassId> queue_;
+
+  std::vector<Found> found_;
+  std::vector<ClassId> classes_;
+  std::vector<std::int64_t> values_;
+  std::vector<ClassId> made_, operands_;
+};
+
+}  // namespace tenon::egraph
