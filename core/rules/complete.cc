@@ -246,7 +246,7 @@ bool Replace(Rule& rule, Symbol s, const Poly& expr) {
   return true;
 }
 
-bool CompleteAt(Rule& rule, const std::vector<std::int64_t>* base) {
+bool CompleteAt(Rule& rule, const std::vector<std::int64_t>* base, Ways ways) {
   const auto holds = [&](const Condition& c) {
     return base == nullptr || base::Holds(c, rule.graph.symbols(), *base).value_or(false);
   };
@@ -269,7 +269,8 @@ bool CompleteAt(Rule& rule, const std::vector<std::int64_t>* base) {
   }
   const auto shared = std::make_shared<const Rule>(rule);
   const bool forward = CompiledRule::Compile(shared, Direction::kForward).has_value();
-  const bool backward = CompiledRule::Compile(shared, Direction::kBackward).has_value();
+  const bool backward =
+      ways == Ways::kEither && CompiledRule::Compile(shared, Direction::kBackward).has_value();
   if (!forward && !backward) return false;
   if (!forward) std::swap(rule.source, rule.target);
   rule.both = forward && backward;

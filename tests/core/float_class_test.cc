@@ -1,0 +1,99 @@
+// The float classes of rules that are true over the reals.
+#include "core/rules/float_class.h"
+
+#include <gtest/gtest.h>
+
+#include "core/rules/text.h"
+
+namespace tenon::rules {
+namespace {
+
+FloatClass Of(const std::string& text) {
+  const auto rule = ParseRule("rule r " + text);
+  EXPECT_TRUE(rule.ok()) << text << ": " << base::Message(rule.status());
+  return FloatClassOf(*rule);
+}
+
+TEST(FloatClassTest, DataMovementIsExact) {
+  const char* exact[] = {
+      "given a[m,n] source Transpose(Transpose(a)) target a",
+      "given a[m,n] b[m,k] source Relu(Concat(a, b, axis=1)) target Concat(Relu(a), Relu(b), "
+      "axis=1)",
+      "given a[m,n] b[m,k] source Slice(Concat(a, b, axis=1), axis=1, start=n, end=n+k) target b",
+      "given a[m,n] b[m,n] source Transpose(Mul(a, b)) target Mul(Transpose(b), Transpose(a))",
+      "given a[m,n] source Relu(Relu(a)) target Relu(a)",
+      "given a[m,n] source Neg(Neg(a)) target a",
+      "given a[m,n] b[m,n] source Sub(a, b) target Add(a, Neg(b))",
+      "given a[m,n] b[m,n] source Mul(Neg(a), b) target Neg(Mul(a, b))",
+      "given a[m,n] source Mul(a, Fill(shape=[m,n], value=1)) target a",
+      "given a[m,n] source Tanh(Transpose(a)) target Transpose(Tanh(a))",
+      "given x[n,c,h,w] y[m,c,h,w] source Concat(MaxPool(x, kernel_shape=[2,2]), "
+      "MaxPool(y, kernel_shape=[2,2]), axis=0) target "
+      "MaxPool(Concat(x, y, axis=0), kernel_shape=[2,2])",
+  };
+  for (const char* text : exact) EXPECT_EQ(Of(text), FloatClass::kExact) << text;
+}
+
+TEST(FloatClassTest, ReorderedArithmeticIsFinite) {
+  const char* finite[] = {
+      "given a[m,n] b[n,k] c[k,p] source MatMul(MatMul(a, b), c) target MatMul(a, MatMul(b, c))",
+      "given a[m,n] b[m,n] c[m,n] source Add(a, Add(b, c)) target Add(Add(a, b), c)",
+      "given a[m,n] b[m,n] c[m,n] source Mul(a, Mul(b, c)) target Mul(Mul(a, b), c)",
+      "given a[m,n] b[n,k] c[n,k] source MatMul(a, Add(b, c)) target Add(MatMul(a, b), MatMul(a, "
+      "c))",
+      // The same sums, but a kernel may add in another order at another size.
+      "given a[m,n] b[n,k] c[n,p] source Concat(MatMul(a, b), MatMul(a, c), axis=1) "
+      "target MatMul(a, Concat(b, c, axis=1))",
+      "given x[n,c,h,w] k[f,c,1,1] source Conv(x, k) "
+      "target Conv(x, Enlarge(k, kernel_shape=[3,3]), pads=[1,1,1,1])",
+      "given x[n,c,h,w] k[f,c,3,3] source Relu(Conv(x, k)) target Conv(x, k, activation=relu)",
+      "given x[n,c,h,w] source AveragePool(x, kernel_shape=[3,3], pads=[1,1,1,1], "
+      "count_include_pad=1) target Conv(x, PoolKernel(channels=c, kernel_shape=[3,3]), "
+      "pads=[1,1,1,1])",
+      "given a[m,n] b[m,n] source Softmax(Add(a, b), axis=1) target Softmax(Add(b, a), axis=1)",
+      "given a[m,n] source Add(a, a) target Mul(a, Fill(shape=[m,n], value=2))",
+      "given a[m,n] b[n,k] source Relu(MatMul(Relu(a), Relu(b))) target MatMul(Relu(a), Relu(b))",
+      // Batch normalisation as a convolution's scale: the same reciprocals.
+      "given x[n,c,h,w] s[c] b[c] mean[c] var[c] source "
+      "BatchNormalization(Add(x, x), s, b, mean, var) target "
+      "Add(BatchNormalization(x, s, b, mean, var), "
+      "Sub(BatchNormalization(x, s, b, mean, var), BatchNormalization(Sub(x, x), s, b, mean, "
+      "var)))",
+  };
+  for (const char* text : finite) EXPECT_EQ(Of(text), FloatClass::kFinite) << text;
+}
+
+TEST(FloatClassTest, WhatRemovesAnOperationOrAnInputIsDomain) {
+  const char* domain[] = {
+      "given a[m,n] source Add(a, Fill(shape=[m,n], value=0)) target a",
+      "given a[m,n] source Mul(a, Fill(shape=[m,n], value=0)) target Fill(shape=[m,n], value=0)",
+      "given a[m,n] b[m,n] source Sub(Add(a, b), b) target a",
+      "given a[m,n] source Sub(a, a) target Fill(shape=[m,n], value=0)",
+      "given a[m,n] source MatMul(a, Eye(size=n)) target a",
+      "given a[m,n] b[m,n] source Mul(Exp(a), Exp(b)) target Exp(Add(a, b))",
+      "given a[m,n] source Reciprocal(Reciprocal(a)) target a",
+      "given a[m,n] b[m,1] source Softmax(Add(a, b), axis=1) target Softmax(a, axis=1)",
+      "given a[m,n] b[m,n] source Mul(Reciprocal(a), Reciprocal(b)) target Reciprocal(Mul(a, b))",
+      "given a[m,n] b[m,k] source Concat(a, b, axis=1) target "
+      "Add(Pad(a, begins=[0,0], ends=[0,k]), Pad(b, begins=[0,n], ends=[0,0]))",
+      "given x[n,c,h,w] source Conv(x, ConvIdentity(channels=c, kernel_shape=[3,3]), "
+      "pads=[1,1,1,1]) "
+      "target x",
+      "given a[m,n] b[m,n] source Add(Sub(a, b), b) target a",
+  };
+  for (const char* text : domain) EXPECT_EQ(Of(text), FloatClass::kDomain) << text;
+}
+
+TEST(FloatClassTest, ARuleWithoutInstancesIsDomain) {
+  EXPECT_EQ(Of("given a[m,n] source Relu(Relu(a)) target Relu(a) where m >= 1000"),
+            FloatClass::kDomain);
+}
+
+TEST(FloatClassTest, TheWorstOutputDecides) {
+  EXPECT_EQ(Of("given a[m,n] source Transpose(Transpose(a)), Add(a, Fill(shape=[m,n], value=0)) "
+               "target a, a"),
+            FloatClass::kDomain);
+}
+
+}  // namespace
+}  // namespace tenon::rules
