@@ -1,0 +1,143 @@
+// Maxima.
+//
+// A maximum is over a union of families: all values whose binders fulfil the guards. A maximum of
+// maxima is flattened into the union; a guard inside a value splits its family in two (a padded
+// value is x inside and 0 outside, both are members). Two maxima are equal when their families have
+// the same members, which is a comparison of sets and not of sums (verifier/nf/compare.h). Relu is
+// monotone, so it goes inside.
+#include <algorithm>
+
+#include "verifier/nf/normalize.h"
+#include "verifier/nf/unsupported.h"
+
+namespace tenon::nf {
+namespace {
+
+struct Family {
+  std::vector<Symbol> binders;
+  Guards guards;
+  Nf value;
+};
+
+bool IsOneMaximum(const Nf& value) {
+  return value.size() == 1 && value[0].coefficient == 1 && value[0].binders.empty() &&
+         value[0].count.is_constant(1) && value[0].size.is_constant(1) &&
+         value[0].atoms.size() == 1 && value[0].atoms[0].kind == Atom::Kind::kMax;
+}
+
+// Pushes the family where `c` holds and those where it does not.
+void SplitBy(const Family& f, const base::Condition& c, std::vector<Family>& out) {
+  std::vector<base::Condition> cases = base::Negate(c);
+  cases.push_back(c);
+  for (const base::Condition& one : cases) {
+    Family part = f;
+    if (AddGuard(part.guards, one)) out.push_back(std::move(part));
+  }
+}
+
+}  // namespace
+
+Normalizer::Outcome Normalizer::Maximum(const Atom& a, const Guards& context) {
+  std::vector<Family> todo{{a.binders, a.guards, *a.body}}, done;
+  while (!todo.empty()) {
+    Family f = std::move(todo.back());
+    todo.pop_back();
+    s_.Step();
+    Guards open;
+    bool possible = true;
+    for (const base::Condition& c : f.guards) possible = AddGuard(open, c) && possible;
+    if (!possible) continue;
+    f.guards = std::move(open);
+    const Guards inside = Joined(context, f.guards);
+    if (s_.facts.Unsat(inside)) continue;
+    if (IsOneMaximum(f.value)) {
+      Term& t = f.value[0];
+      if (!t.guards.empty()) {
+        // Where its guard fails, the member is 0.
+        const base::Condition c = t.guards.back();
+        const auto decided = s_.facts.Decide(inside, c);
+        if (!decided) {
+          SplitBy(f, c, todo);
+        } else {
+          t.guards.pop_back();
+          if (!*decided) f.value.clear();
+          todo.push_back(std::move(f));
+        }
+        continue;
+      }
+      const Atom inner = t.atoms[0];
+      Family flat{f.binders, f.guards, *inner.body};
+      flat.binders.insert(flat.binders.end(), inner.binders.begin(), inner.binders.end());
+      flat.guards = Joined(flat.guards, inner.guards);
+      todo.push_back(std::move(flat));
+      continue;
+    }
+    f.value = Normalize(f.value, inside);
+    if (const auto undecided = Undecided(f.value, {}, inside)) {
+      SplitBy(f, *undecided, todo);
+      continue;
+    }
+    Guards own;
+    for (const base::Condition& c : f.guards) {
+      if (s_.Mentions(c.p, f.binders)) {
+        own.push_back(c);
+      } else if (!s_.facts.Implied(context, c)) {
+        return Outcome::SplitBy(c);
+      }
+    }
+    f.guards = std::move(own);
+    done.push_back(std::move(f));
+  }
+  if (done.empty()) throw Unsupported("a maximum over nothing");
+  Nf members;
+  for (const Family& f : done) {
+    Term member;
+    member.binders = f.binders;
+    member.guards = f.guards;
+    if (f.value.size() == 1 && f.value[0].is_plain() && f.value[0].coefficient == 1 &&
+        f.value[0].atoms.size() == 1) {
+      member.atoms = f.value[0].atoms;
+    } else {
+      const Guards inside = Joined(context, f.guards);
+      Nf value = f.value;
+      for (Term& t : value) Canonical(t, inside);
+      if (done.size() == 1 && f.binders.empty()) return Outcome::Expand(std::move(value));
+      member.atoms = {Lift(HeadInfo::Kind::kSum, ops::Fn::kRelu, value)};
+    }
+    Canonical(member, context);
+    members.push_back(std::move(member));
+  }
+  if (members.size() == 1 && members[0].binders.empty() && members[0].guards.empty()) {
+    return Outcome::Expand(std::move(members));
+  }
+  return Outcome::Is(Lift(HeadInfo::Kind::kMax, ops::Fn::kRelu, members));
+}
+
+Nf Normalizer::MaximumOfRelu(const Atom& access) {
+  const HeadInfo head = s_.heads[static_cast<std::size_t>(access.head)];
+  base::Symbols::Substitution arguments;
+  for (std::size_t k = 0; k < access.index.size(); ++k) {
+    arguments[s_.Param(static_cast<int>(k))] = access.index[k];
+  }
+  Nf members;
+  for (const Term& family : head.body) {
+    const auto t = s_.Substitute(s_.Renamed(family), arguments);
+    if (!t) continue;
+    Term value;
+    value.atoms = t->atoms;
+    const Nf relu = Normalize(nf::Apply(ops::Fn::kRelu, {value}), t->guards);
+    Term member = *t;
+    if (relu.size() == 1 && relu[0].is_plain() && relu[0].coefficient == 1 &&
+        relu[0].atoms.size() == 1) {
+      member.atoms = relu[0].atoms;
+    } else {
+      member.atoms = {Lift(HeadInfo::Kind::kSum, ops::Fn::kRelu, relu)};
+    }
+    members.push_back(std::move(member));
+  }
+  Term out;
+  out.atoms = {Lift(HeadInfo::Kind::kMax, ops::Fn::kRelu, members)};
+  return {out};
+}
+
+}  // namespace tenon::nf

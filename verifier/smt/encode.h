@@ -1,0 +1,61 @@
+// Polynomials and conditions as Z3 terms.
+//
+// Products of symbols and floor divisions are integers of their own, tied to their parts by lemmas
+// that hold for all integers (with a positive divisor), so that "unsat" stays right. The lemmas
+// that a question needs are asserted with it: which ones depends on the question alone.
+#pragma once
+
+#include <z3++.h>
+
+#include <map>
+#include <set>
+#include <span>
+#include <vector>
+
+#include "verifier/nf/entail.h"
+
+namespace tenon::smt {
+
+// Thread-compatible.
+class Encoder {
+ public:
+  Encoder(z3::context& context, const base::Symbols& symbols)
+      : context_(context), symbols_(symbols) {}
+
+  z3::expr Integer(std::int64_t v) { return context_.int_val(v); }
+  z3::expr Of(const base::Poly& p);
+  z3::expr Of(const base::Condition& c);
+  z3::expr All(std::span<const base::Condition> all);
+  z3::expr AnyOf(std::span<const nf::Piece> pieces);
+  z3::expr And(const z3::expr_vector& list);
+  z3::expr Or(const z3::expr_vector& list);
+  z3::expr Sum(const z3::expr_vector& list);
+
+  // Lemmas about all products and divisions that were encoded since the last call, and about what
+  // the lemmas themselves mention.
+  std::vector<z3::expr> TakeLemmas();
+  // Forgets what TakeLemmas returned since `Mark`, because its scope was popped.
+  void Mark();
+  void Restore();
+
+  // Values of the dims and attributes that were encoded.
+  std::map<base::Symbol, std::int64_t> Values(const z3::model& model);
+
+ private:
+  using Monomial = base::Monomial;
+  z3::expr Variable(base::Symbol s);
+  z3::expr Product(const Monomial& m);
+  void DivisionLemmas(base::Symbol s, std::vector<z3::expr>& out);
+  void SignLemmas(const Monomial& m, std::vector<z3::expr>& out);
+  void OrderLemmas(const Monomial& a, const Monomial& b, std::vector<z3::expr>& out);
+
+  z3::context& context_;
+  const base::Symbols& symbols_;
+  std::map<base::Symbol, z3::expr> variables_;
+  std::map<Monomial, z3::expr> products_;
+  // What has been mentioned but not been given lemmas, and what has.
+  std::set<base::Symbol> open_divisions_, closed_divisions_, marked_divisions_;
+  std::set<Monomial> open_products_, closed_products_, marked_products_;
+};
+
+}  // namespace tenon::smt
