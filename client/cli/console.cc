@@ -24,9 +24,12 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-// A bar is redrawn this often, a line without a terminal is written this often.
+// A bar is redrawn this often.
 constexpr milliseconds kRedraw{100};
+// Without a terminal, a line is written for a new stage and this often within one, but never two
+// within a second: what is over at once needs no lines.
 constexpr seconds kLineEvery{10};
+constexpr seconds kLineGap{1};
 
 bool IsTerminal(int fd) {
   const char* term = std::getenv("TERM");
@@ -100,7 +103,8 @@ void PrintError(std::string_view message) {
 Console::Console(const ConsoleOptions& options)
     : options_(options),
       bars_(IsTerminal(STDERR_FILENO) && options.log_format == LogFormat::kText),
-      colors_(IsTerminal(STDOUT_FILENO) && !NoColor()) {
+      colors_(IsTerminal(STDOUT_FILENO) && !NoColor()),
+      drawn_(Clock::now()) {
   auto logger =
       std::make_shared<spdlog::logger>("tenon", std::make_shared<spdlog::sinks::stderr_sink_mt>());
   logger->set_level(options.verbose ? spdlog::level::info : spdlog::level::warn);
@@ -191,13 +195,13 @@ void Console::Progress(std::string_view stage, std::uint64_t done, std::uint64_t
     Finish(now);
     stage_ = stage;
     started_ = now;
-    drawn_ = {};
+    announced_ = false;
   }
   done_ = done;
   total_ = total;
-  if (other || now - drawn_ >= (bars_ ? Clock::duration(kRedraw) : Clock::duration(kLineEvery))) {
-    Draw(now);
-  }
+  const Clock::duration since = now - drawn_;
+  const bool due = bars_ ? since >= kRedraw : since >= (announced_ ? kLineEvery : kLineGap);
+  if (due) Draw(now);
 }
 
 void Console::EndProgress() {
@@ -208,6 +212,7 @@ void Console::EndProgress() {
 // A bar on a terminal, `stage: 12,000 of 40,278 (29 %)` elsewhere.
 void Console::Draw(Clock::time_point now) {
   drawn_ = now;
+  announced_ = true;
   const double elapsed = std::chrono::duration<double>(now - started_).count();
   std::string amount;
   if (total_ > 0) {

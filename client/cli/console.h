@@ -90,7 +90,8 @@ class Console {
   bool bar_shown_ ABSL_GUARDED_BY(mutex_) = false;
   int output_error_ ABSL_GUARDED_BY(mutex_) = 0;  // The first errno of stdout.
   Clock::time_point started_ ABSL_GUARDED_BY(mutex_);
-  Clock::time_point drawn_ ABSL_GUARDED_BY(mutex_);
+  Clock::time_point drawn_ ABSL_GUARDED_BY(mutex_);  // When something was drawn last.
+  bool announced_ ABSL_GUARDED_BY(mutex_) = false;   // The stage has been drawn.
 };
 
 // "tenon: " and the message in one line on stderr: line breaks in it become "; ".

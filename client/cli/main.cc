@@ -62,6 +62,65 @@ void AddUniverse(CLI::App& app, Parsed& parsed) {
   });
 }
 
+void AddEnumeration(CLI::App& command, EnumerationOptions& o) {
+  command.add_option("--universe", o.universe, "Its name, or the path of a .textproto file")
+      ->required();
+  command
+      .add_option("--max-operators", o.max_operators,
+                  "Operators of a graph at most (default: as the universe says)")
+      ->check(CLI::Range(1, 8));
+  command
+      .add_option("--mode", o.mode,
+                  "exhaustive: every graph; canonical: up to renaming of inputs of one type")
+      ->check(CLI::IsMember({"exhaustive", "canonical"}))
+      ->capture_default_str();
+  command.add_option("--shards", o.shards, "Parts to cut the enumeration into; changes no result")
+      ->check(CLI::Range(1, 65536))
+      ->capture_default_str();
+  command.add_option("--seed", o.seed, "Of the random inputs; changes no result")
+      ->capture_default_str();
+  command
+      .add_option("--memory-limit", o.memory_limit_bytes,
+                  "Bytes, or 512MiB, 4GiB (default: most of what is free)")
+      ->transform(CLI::AsSizeValue(false));
+  command.add_option("--time-limit", o.time_limit_s, "Seconds; what would take longer is refused")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+}
+
+void AddEnumerate(CLI::App& app, Parsed& parsed) {
+  CLI::App* command = AddCommand(app, "enumerate", "Make and count every graph of a universe",
+                                 "  tenon enumerate --universe matrix\n"
+                                 "  tenon enumerate --universe matrix --max-operators 3 --json -");
+  auto options = std::make_shared<EnumerateOptions>();
+  AddEnumeration(*command, options->enumeration);
+  AddJson(*command, parsed);
+  command->callback([&parsed, options] {
+    parsed.run = [&parsed, options](Context& c) {
+      options->json = parsed.json;
+      return EnumerateCommand(c, *options);
+    };
+  });
+}
+
+void AddProve(CLI::App& app, Parsed& parsed) {
+  CLI::App* command =
+      AddCommand(app, "prove", "Judge rules: proved for all sizes, refuted, or why not",
+                 "  tenon prove my.rules\n"
+                 "  tenon prove tests/rules/*/*.rules --json -\n"
+                 "Exit code 0 only if each rule meets its `expect` (none: proved).");
+  auto options = std::make_shared<ProveOptions>();
+  command->add_option("files", options->files, "Rule files")->required();
+  command->add_option("--rule", options->only, "Only rules of this name");
+  AddJson(*command, parsed);
+  command->callback([&parsed, options] {
+    parsed.run = [&parsed, options](Context& c) {
+      options->json = parsed.json;
+      return ProveCommand(c, *options);
+    };
+  });
+}
+
 void AddEverything(CLI::App& app, Parsed& parsed) {
   app.set_version_flag("--version", "tenon " TENON_VERSION);
   app.set_help_flag("-h,--help", "Print this help and exit");
@@ -71,6 +130,8 @@ void AddEverything(CLI::App& app, Parsed& parsed) {
   app.require_subcommand(1);
   app.footer(kExitCodes);
   AddUniverse(app, parsed);
+  AddEnumerate(app, parsed);
+  AddProve(app, parsed);
 }
 
 // The error line of wrong usage: what CLI11 says, and which help to read.

@@ -30,4 +30,29 @@ struct UniverseShowOptions {
 };
 Outcome ShowUniverseCommand(Context& context, const UniverseShowOptions& options);
 
+struct EnumerationOptions {
+  std::string universe;              // A name or a file.
+  std::optional<int> max_operators;  // Instead of the universe's own.
+  std::string mode = "exhaustive";   // Or canonical.
+  std::uint32_t shards = 1;
+  std::uint64_t seed = 1;
+  std::uint64_t memory_limit_bytes = 0;  // 0: three quarters of what the machine has free.
+  double time_limit_s = 3600;            // What would take longer is refused.
+};
+
+struct EnumerateOptions {
+  EnumerationOptions enumeration;
+  std::string json;
+};
+Outcome EnumerateCommand(Context& context, const EnumerateOptions& options);
+
+// ---- proofs
+
+struct ProveOptions {
+  std::vector<std::string> files;
+  std::string only;  // Prove only rules of this name.
+  std::string json;
+};
+Outcome ProveCommand(Context& context, const ProveOptions& options);
+
 }  // namespace tenon::cli

@@ -1,0 +1,240 @@
+// tenon prove
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+
+#include "client/cli/commands/commands.h"
+#include "client/cli/files.h"
+#include "core/rules/text.h"
+#include "verifier/prove.h"
+
+namespace tenon::cli {
+namespace {
+
+using verifier::Verdict;
+using verifier::VerdictKind;
+
+// A rule of a file, or why its text is none.
+struct Task {
+  std::string file;
+  rules::ParsedRule parsed;
+};
+
+StatusOr<std::vector<Task>> ReadTasks(const ProveOptions& options) {
+  std::vector<Task> tasks;
+  for (const std::string& file : options.files) {
+    ASSIGN_OR_RETURN(const std::string text, ReadText(file));
+    ASSIGN_OR_RETURN(std::vector<rules::ParsedRule> parsed, rules::ParseRules(text, file));
+    if (parsed.empty()) {
+      return base::InvalidArgument(fmt::format(
+          "{}: there is no rule in it; docs/formats/rules.md shows how to write one", file));
+    }
+    for (rules::ParsedRule& rule : parsed) {
+      if (options.only.empty() || rule.name == options.only) {
+        tasks.push_back({file, std::move(rule)});
+      }
+    }
+  }
+  if (tasks.empty()) {
+    return base::NotFound(
+        fmt::format("no rule is named '{}'; leave --rule out to prove all", options.only));
+  }
+  return tasks;
+}
+
+// Who writes a rule down without an `expect` believes it.
+rules::Expect Expected(const Task& task) {
+  return task.parsed.expect == rules::Expect::kNone ? rules::Expect::kProved : task.parsed.expect;
+}
+
+StatusOr<Verdict> Judge(const Task& task) {
+  if (task.parsed.rule.ok()) return verifier::Prove(*task.parsed.rule, verifier::Budget{});
+  Verdict verdict;
+  verdict.kind = VerdictKind::kIllFormed;
+  verdict.reason = base::Message(task.parsed.rule.status());
+  return verdict;
+}
+
+Color ColorOf(VerdictKind kind) {
+  switch (kind) {
+    case VerdictKind::kProved:
+      return Color::kGreen;
+    case VerdictKind::kRefuted:
+      return Color::kRed;
+    case VerdictKind::kUnproved:
+    case VerdictKind::kUnknown:
+    case VerdictKind::kIllFormed:
+    case VerdictKind::kVacuous:
+      return Color::kYellow;
+  }
+  return Color::kPlain;
+}
+
+std::string Join(const graph::Extents& extents) {
+  std::string text;
+  for (const std::int64_t n : extents) text += fmt::format("{}{}", text.empty() ? "" : ",", n);
+  return text;
+}
+
+// The elements of one input, as far as they are not 0: "[0,1] = 2, [1,1] = -3". Long ones are cut.
+std::string Elements(const eval::Tensor<double>& tensor) {
+  constexpr int kShown = 12;
+  std::string text;
+  int shown = 0, others = 0;
+  for (std::size_t k = 0; k < tensor.data.size(); ++k) {
+    if (tensor.data[k] == 0) continue;
+    if (shown++ >= kShown) {
+      ++others;
+      continue;
+    }
+    graph::Extents at = tensor.extents;
+    std::size_t rest = k;
+    for (int a = at.size() - 1; a >= 0; --a) {
+      at[a] = static_cast<std::int64_t>(rest) % tensor.extents[a];
+      rest /= static_cast<std::size_t>(tensor.extents[a]);
+    }
+    text += fmt::format("{}[{}] = {:g}", text.empty() ? "" : ", ", Join(at), tensor.data[k]);
+  }
+  if (others > 0) text += fmt::format(", and {} more", others);
+  return text.empty() ? "0 everywhere" : text;
+}
+
+void Print(const verifier::Counterexample& example, Console& console) {
+  std::string sizes;
+  for (const auto& [name, value] : example.sizes) {
+    sizes += fmt::format("{}{} = {}", sizes.empty() ? "" : ", ", name, value);
+  }
+  if (!sizes.empty()) console.Print(fmt::format("      with {}", sizes));
+  for (const auto& [name, value] : example.inputs) {
+    console.Print(fmt::format("      and  {}[{}]: {}", name, Join(value.extents), Elements(value)));
+  }
+  console.Print(
+      fmt::format("      output {} at [{}] is {:.6g} by the source and {:.6g} by the target",
+                  example.output, Join(example.index), example.source_value, example.target_value));
+}
+
+Json ToJson(const verifier::Counterexample& example) {
+  Json sizes = Json::Object();
+  for (const auto& [name, value] : example.sizes) sizes.Set(name, value);
+  Json inputs = Json::Array();
+  for (const auto& [name, value] : example.inputs) {
+    Json extents = Json::Array(), values = Json::Array();
+    for (const std::int64_t n : value.extents) extents.Append(n);
+    for (const double v : value.data) values.Append(v);
+    inputs.Append(Json::Object(
+        {{"name", name}, {"extents", std::move(extents)}, {"values", std::move(values)}}));
+  }
+  Json index = Json::Array();
+  for (const std::int64_t n : example.index) index.Append(n);
+  return Json::Object({{"sizes", std::move(sizes)},
+                       {"inputs", std::move(inputs)},
+                       {"output", example.output},
+                       {"index", std::move(index)},
+                       {"source_value", example.source_value},
+                       {"target_value", example.target_value}});
+}
+
+Json ToJson(const Task& task, const Verdict& verdict, bool as_expected, double seconds) {
+  Json entry = Json::Object({{"file", task.file},
+                             {"line", task.parsed.line},
+                             {"name", task.parsed.name},
+                             {"verdict", verifier::NameOf(verdict.kind)},
+                             {"reason", verdict.reason}});
+  if (task.parsed.expect != rules::Expect::kNone) {
+    entry.Set("expect", rules::NameOf(task.parsed.expect));
+  }
+  entry.Set("as_expected", as_expected);
+  entry.Set("seconds", seconds);
+  entry.Set("shapes", verdict.counters.shapes);
+  entry.Set("queries", verdict.counters.queries);
+  entry.Set("rlimit", verdict.counters.rlimit);
+  if (verdict.counterexample) entry.Set("counterexample", ToJson(*verdict.counterexample));
+  return entry;
+}
+
+void Print(const Task& task, const Verdict& verdict, bool as_expected, double seconds,
+           std::size_t width, Console& console) {
+  const std::string verdict_text = fmt::format("{:<10}", verifier::NameOf(verdict.kind));
+  std::string line =
+      fmt::format("{:<{}}  {} {:>9}", task.parsed.name, width,
+                  console.Paint(ColorOf(verdict.kind), verdict_text), Duration(seconds));
+  if (!as_expected) {
+    line += console.Paint(Color::kRed, fmt::format("  expected {}", rules::NameOf(Expected(task))));
+  }
+  console.Print(line);
+  if (verdict.counterexample) {
+    Print(*verdict.counterexample, console);
+  } else if (!verdict.reason.empty()) {
+    console.Print(fmt::format("      {}", verdict.reason));
+  }
+}
+
+// The field of the summary that counts a kind.
+std::string FieldOf(VerdictKind kind) {
+  std::string name = verifier::NameOf(kind);
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+}
+
+}  // namespace
+
+Outcome ProveCommand(Context& context, const ProveOptions& options) {
+  using Clock = std::chrono::steady_clock;
+  const auto seconds_since = [](Clock::time_point t) {
+    return std::chrono::duration<double>(Clock::now() - t).count();
+  };
+  RETURN_IF_ERROR(CheckDeliverable(options.json));
+  ASSIGN_OR_RETURN(const std::vector<Task> tasks, ReadTasks(options));
+  std::size_t width = 12;
+  for (const Task& task : tasks) width = std::max(width, task.parsed.name.size());
+
+  const auto start = Clock::now();
+  std::map<VerdictKind, int> counts;
+  int unexpected = 0;
+  Json entries = Json::Array();
+  const std::string* file = nullptr;
+  for (std::size_t k = 0; k < tasks.size(); ++k) {
+    if (context.interrupt.requested()) return absl::CancelledError("interrupted");
+    const Task& task = tasks[k];
+    if (options.files.size() > 1 && (file == nullptr || *file != task.file)) {
+      context.console.Print(context.console.Paint(Color::kDim, task.file));
+      file = &task.file;
+    }
+    context.console.Progress("prove", k, tasks.size());
+    const auto rule_start = Clock::now();
+    StatusOr<Verdict> verdict = Judge(task);
+    if (!verdict.ok()) {
+      return base::Annotate(verdict.status(), fmt::format("{}:{}: rule {}", task.file,
+                                                          task.parsed.line, task.parsed.name));
+    }
+    const double seconds = seconds_since(rule_start);
+    const bool as_expected = verifier::Meets(Expected(task), verdict->kind);
+    ++counts[verdict->kind];
+    unexpected += as_expected ? 0 : 1;
+    Print(task, *verdict, as_expected, seconds, width, context.console);
+    entries.Append(ToJson(task, *verdict, as_expected, seconds));
+  }
+  context.console.EndProgress();
+
+  Json document = Json::Object();
+  std::string summary;
+  for (const VerdictKind kind :
+       {VerdictKind::kProved, VerdictKind::kRefuted, VerdictKind::kUnproved, VerdictKind::kUnknown,
+        VerdictKind::kIllFormed, VerdictKind::kVacuous}) {
+    document.Set(FieldOf(kind), counts[kind]);
+    if (counts[kind] > 0) summary += fmt::format(", {} {}", counts[kind], verifier::NameOf(kind));
+  }
+  document.Set("unexpected", unexpected);
+  document.Set("seconds", seconds_since(start));
+  document.Set("rules", std::move(entries));
+  context.console.Print(
+      fmt::format("{} rule{}{}; {}", tasks.size(), tasks.size() == 1 ? "" : "s", summary,
+                  unexpected == 0 ? std::string("all as expected")
+                                  : fmt::format("{} not as expected", unexpected)));
+  RETURN_IF_ERROR(Deliver(document, options.json, context.console));
+  return unexpected == 0 ? ExitCode::kDone : ExitCode::kNo;
+}
+
+}  // namespace tenon::cli
