@@ -170,8 +170,9 @@ int BucketBits(std::uint64_t expected_records, std::uint64_t shards) {
   return std::clamp(static_cast<int>(std::bit_width(runs)) - 1, 0, kBucketBitsMax);
 }
 
-Status PutRuns(Store& store, const RunTable& table, std::uint32_t shard,
-               std::vector<Record>& records) {
+StatusOr<std::uint64_t> PutRuns(Store& store, const RunTable& table, std::uint32_t shard,
+                                std::vector<Record>& records) {
+  std::uint64_t bytes = 0;
   CHECK(0 <= table.bucket_bits && table.bucket_bits <= kBucketBitsMax);
   std::sort(records.begin(), records.end());
   Batch batch;
@@ -183,10 +184,13 @@ Status PutRuns(Store& store, const RunTable& table, std::uint32_t shard,
     std::string key = TablePrefix(table);
     AppendU32(key, bucket);
     AppendU32(key, shard);
-    batch.Put(Family::kFingerprints, key, EncodeRun({first, last}));
+    const std::string run = EncodeRun({first, last});
+    bytes += run.size();
+    batch.Put(Family::kFingerprints, key, run);
     first = last;
   }
-  return batch.empty() ? OkStatus() : store.Write(batch);
+  if (!batch.empty()) RETURN_IF_ERROR(store.Write(batch));
+  return bytes;
 }
 
 Status ForEachClass(const Store& store, const RunTable& table, const VisitClass& visit) {

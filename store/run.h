@@ -54,9 +54,9 @@ struct RunTable {
 int BucketBits(std::uint64_t expected_records, std::uint64_t shards);
 
 // Writes what `shard` has, at once; sorts `records`. Writing it again changes nothing. Durable when
-// it returns. Errors of Store::Write.
-Status PutRuns(Store& store, const RunTable& table, std::uint32_t shard,
-               std::vector<Record>& records);
+// it returns. Returns the bytes of the runs. Errors of Store::Write.
+StatusOr<std::uint64_t> PutRuns(Store& store, const RunTable& table, std::uint32_t shard,
+                                std::vector<Record>& records);
 
 // Calls `visit` for each fingerprint of the table with the ids that have it, ascending and without
 // repetition. DataLoss names the bucket and shard of a damaged run; an error of `visit` is

@@ -14,6 +14,7 @@
 #include <xxhash.h>
 
 #include "core/base/kill_point.h"
+#include "store/no_sync.h"
 
 namespace tenon::store {
 namespace {
@@ -107,6 +108,7 @@ std::uint64_t ReadU64(std::string_view bytes) {
 struct Store::Impl {
   std::string directory;
   bool temporary = false;
+  std::unique_ptr<rocksdb::Env> env;  // Of a temporary store.
   std::unique_ptr<rocksdb::DB> db;
   std::vector<rocksdb::ColumnFamilyHandle*> handles;  // kFamilies of them, then the default one.
 
@@ -154,6 +156,10 @@ Status Store::Impl::OpenDb(const OpenOptions& options) {
   db_options.max_background_jobs = 2;
   db_options.info_log_level = rocksdb::ERROR_LEVEL;
   db_options.keep_log_file_num = 2;
+  if (temporary) {
+    env = NoSyncEnv();
+    db_options.env = env.get();
+  }
   const std::shared_ptr<rocksdb::Cache> cache = rocksdb::NewLRUCache(options.cache_bytes);
   std::vector<rocksdb::ColumnFamilyDescriptor> families;
   for (std::size_t k = 0; k < kFamilies; ++k) {

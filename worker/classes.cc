@@ -20,14 +20,17 @@ StatusOr<Enumeration> Collector::Run(const store::Store& store, const store::Run
   out_.universe = e_.universe_;
   out_.mode = e_.options_.mode;
   out_.max_operators = e_.size_;
+  out_.record_bytes = e_.record_bytes_;
   out_.graphs_by_size.assign(std::size_t(e_.size_), 0);
   RETURN_IF_ERROR(Scan(store, runs));
   RETURN_IF_ERROR(Decode());
   RETURN_IF_ERROR(MarkSignDependent());
   RETURN_IF_ERROR(Resample());
-  RETURN_IF_ERROR(Split());
-  std::sort(found_.begin(), found_.end());  // By first members, which differ.
-  for (const std::vector<TermId>& members : found_) {
+  Split();
+  NameTerms();
+  StateCommutativity();
+  std::sort(terms_.begin(), terms_.end());  // By first members, which differ.
+  for (const std::vector<TermId>& members : terms_) {
     out_.class_members.insert(out_.class_members.end(), members.begin(), members.end());
     out_.class_at.push_back(out_.class_members.size());
   }
@@ -110,14 +113,12 @@ Status Collector::Decode() {
         "the records of the enumeration name graphs that the universe does not have; they are of "
         "another universe or version, delete them and run again");
   }
-  for (Member& m : members_) {
-    ASSIGN_OR_RETURN(const TermId term, TermOf(graph_of(m.id)));
-    ASSIGN_OR_RETURN(m.term, Renamed(term, renaming_of(m.id)));
-  }
+  if (e_.renamings_) named_ = e_.levels_.table();
+  for (Member& m : members_) m.term = Renamed(TermOf(graph_of(m.id)), renaming_of(m.id));
   return OkStatus();
 }
 
-StatusOr<TermId> Collector::TermOf(std::uint64_t graph) {
+TermId Collector::TermOf(std::uint64_t graph) const {
   const unsigned shift = 32 - e_.renaming_bits_;
   if (graph >> shift == 0) return static_cast<TermId>(graph);
   const auto it = std::lower_bound(decoded_.begin(), decoded_.end(), graph);
@@ -125,13 +126,30 @@ StatusOr<TermId> Collector::TermOf(std::uint64_t graph) {
   return decoded_terms_[std::size_t(it - decoded_.begin())];
 }
 
-StatusOr<TermId> Collector::Renamed(TermId term, std::size_t renaming) {
+TermId Collector::Renamed(TermId term, std::size_t renaming) {
   if (renaming == 0) return term;
   if (term < e_.levels_.end(e_.levels_.depth())) return e_.renamings_->Image(renaming, term);
   const graph::TermTable& table = e_.levels_.table();
   const int o = e_.levels_.operator_of(e_.signatures_[std::size_t(term)]);
   Renamings::Buffer buffer;
   return AddLast(o, e_.renamings_->ImageOf(renaming, table.op(term), table.operands(term), buffer));
+}
+
+// The first renaming with the same image.
+std::size_t Collector::LeastRenaming(TermId term, std::size_t renaming) const {
+  const graph::TermTable& table = e_.levels_.table();
+  const Renamings& renamings = *e_.renamings_;
+  const auto same = [&](std::size_t r) {
+    if (term < e_.levels_.end(e_.levels_.depth())) {
+      return renamings.Image(r, term) == renamings.Image(renaming, term);
+    }
+    Renamings::Buffer a, b;
+    return std::ranges::equal(renamings.ImageOf(r, table.op(term), table.operands(term), a),
+                              renamings.ImageOf(renaming, table.op(term), table.operands(term), b));
+  };
+  std::size_t r = 0;
+  while (!same(r)) ++r;
+  return r;
 }
 
 Status Collector::MarkSignDependent() {
@@ -161,6 +179,9 @@ Status Collector::Resample() {
     for (auto it = first; it != last; ++it) again.push_back(&*it);
   }
   if (again.empty()) return OkStatus();
+  // In the order of the tables: by classes, each look-up would miss the caches.
+  std::sort(again.begin(), again.end(),
+            [](const Member* a, const Member* b) { return a->term < b->term; });
   // What has to be computed: those members and, below the last level, whatever they need.
   const TermId stored = e_.levels_.end(e_.levels_.depth());
   std::vector<bool> needed(std::size_t(stored), false);
@@ -196,7 +217,7 @@ Status Collector::Resample() {
   return OkStatus();
 }
 
-Status Collector::Split() {
+void Collector::Split() {
   for (std::size_t c = 0; c + 1 < class_at_.size(); ++c) {
     const std::span<Member> all(members_.data() + class_at_[c], class_at_[c + 1] - class_at_[c]);
     std::sort(all.begin(), all.end(), [](const Member& a, const Member& b) {
@@ -205,54 +226,90 @@ Status Collector::Split() {
     for (std::size_t first = 0; first < all.size();) {
       std::size_t last = first + 1;
       while (last < all.size() && all[last].biased == all[first].biased) ++last;
-      RETURN_IF_ERROR(Finish(all.subspan(first, last - first)));
+      Finish(all.subspan(first, last - first));
       out_.split_classes += last < all.size() ? 1 : 0;
       first = last;
     }
   }
-  return OkStatus();
 }
 
 // One class, of equal members, by ascending ids.
-Status Collector::Finish(std::span<Member> members) {
+void Collector::Finish(std::span<const Member> members) {
   std::uint64_t graphs = 0;
   for (std::size_t k = 0; k < members.size(); ++k) {
     const bool again = k > 0 && graph_of(members[k].id) == graph_of(members[k - 1].id);
     graphs += again || is_input(members[k].id) ? 0 : 1;
   }
   out_.classes += graphs > 0 ? 1 : 0;
-  out_.equivalent_pairs += graphs * (graphs - 1) / 2;
-  if (members.size() < 2) return OkStatus();
-  ASSIGN_OR_RETURN(std::vector<TermId> terms, Named(members));
-  found_.push_back(std::move(terms));
-  return OkStatus();
+  if (graphs > 1) out_.equivalent_pairs += graphs * (graphs - 1) / 2;
+  if (members.size() > 1) found_.push_back(Named(members));
 }
 
-// The terms of a class, ascending. In canonical mode members came with the names that gave the
-// least fingerprint, which depends on the seed: they are renamed so that the first graph has its
-// own names. Where that graph equals renamings of itself, the least list decides.
-StatusOr<std::vector<TermId>> Collector::Named(std::span<const Member> members) {
-  std::vector<TermId> best;
+// In canonical mode members came under the names that gave the least fingerprint, which depends on
+// the seed: they are renamed so that the first graph has its own names. Where that graph equals
+// renamings of itself, the least list decides.
+std::vector<Collector::Name> Collector::Named(std::span<const Member> members) const {
+  std::vector<Name> best;
   if (!e_.renamings_) {
-    for (const Member& m : members) best.push_back(m.term);
-    std::sort(best.begin(), best.end());
+    for (const Member& m : members) best.push_back({graph_of(m.id), 0});
     return best;
   }
   const Renamings& renamings = *e_.renamings_;
   for (const Member& first : members) {
     if (graph_of(first.id) != graph_of(members[0].id)) break;
     const std::size_t back = renamings.Inverse(renaming_of(first.id));
-    std::vector<TermId> terms;
+    std::vector<Name> names;
     for (const Member& m : members) {
-      ASSIGN_OR_RETURN(const TermId term, TermOf(graph_of(m.id)));
-      ASSIGN_OR_RETURN(const TermId named,
-                       Renamed(term, renamings.Compose(back, renaming_of(m.id))));
-      terms.push_back(named);
+      const std::size_t renaming = renamings.Compose(back, renaming_of(m.id));
+      names.push_back({graph_of(m.id), LeastRenaming(TermOf(graph_of(m.id)), renaming)});
     }
-    std::sort(terms.begin(), terms.end());
-    if (best.empty() || terms < best) best = terms;
+    std::sort(names.begin(), names.end());
+    if (best.empty() || names < best) best = names;
   }
   return best;
+}
+
+// Makes terms of the names, in an order that does not depend on fingerprints.
+void Collector::NameTerms() {
+  if (e_.renamings_) {
+    e_.levels_.table() = std::move(named_);
+    e_.signatures_.resize(e_.levels_.table().size());
+  }
+  std::sort(found_.begin(), found_.end());
+  for (const std::vector<Name>& names : found_) {
+    terms_.emplace_back();
+    for (const Name& n : names) terms_.back().push_back(Renamed(TermOf(n.graph), n.renaming));
+    std::sort(terms_.back().begin(), terms_.back().end());
+  }
+}
+
+// Normal order hides that commutative operators are commutative, so canonical mode says it once for
+// each: op(a, b) and op(b, a) are in one class. It is not counted.
+void Collector::StateCommutativity() {
+  if (!e_.renamings_) return;
+  graph::TermTable& table = e_.levels_.table();
+  for (std::size_t o = 0; o < e_.universe_.operators.size(); ++o) {
+    if (!ops::InfoOf(e_.universe_.operators[o].op).commutative) continue;
+    const OpId op = table.InternOperator(e_.universe_.operators[o].op);
+    for (TermId id = e_.levels_.end(0); id < static_cast<TermId>(table.size()); ++id) {
+      const std::span<const TermId> operands = table.operands(id);
+      if (table.op_id(id) != op || table.term_size(id) != 1 || operands.size() != 2 ||
+          operands[0] == operands[1]) {
+        continue;
+      }
+      const TermId swapped[] = {operands[1], operands[0]};
+      const TermId other = table.AddTyped(op, swapped, table.type_id(id), 1);
+      const auto it = std::find_if(terms_.begin(), terms_.end(), [&](const auto& members) {
+        return std::binary_search(members.begin(), members.end(), id);
+      });
+      if (it == terms_.end()) {
+        terms_.push_back({id, other});
+      } else {
+        it->push_back(other);
+      }
+      break;
+    }
+  }
 }
 
 }  // namespace tenon::worker

@@ -22,6 +22,13 @@ class Collector {
     Fingerprint biased;  // At the biased samples.
   };
 
+  // A graph under the names that a renaming gives.
+  struct Name {
+    std::uint64_t graph = 0;
+    std::size_t renaming = 0;
+    friend auto operator<=>(const Name&, const Name&) = default;
+  };
+
   std::uint64_t graph_of(std::uint64_t id) const { return id >> e_.renaming_bits_; }
   std::size_t renaming_of(std::uint64_t id) const {
     return std::size_t(id & ((std::uint64_t{1} << e_.renaming_bits_) - 1));
@@ -33,14 +40,17 @@ class Collector {
 
   Status Scan(const store::Store& store, const store::RunTable& runs);
   Status Decode();
-  StatusOr<TermId> TermOf(std::uint64_t graph);
-  StatusOr<TermId> Renamed(TermId term, std::size_t renaming);
+  TermId TermOf(std::uint64_t graph) const;
+  TermId Renamed(TermId term, std::size_t renaming);
+  std::size_t LeastRenaming(TermId term, std::size_t renaming) const;
   TermId AddLast(int operator_index, std::span<const TermId> operands);
   Status MarkSignDependent();
   Status Resample();
-  Status Split();
-  Status Finish(std::span<Member> members);
-  StatusOr<std::vector<TermId>> Named(std::span<const Member> members);
+  void Split();
+  void Finish(std::span<const Member> members);
+  std::vector<Name> Named(std::span<const Member> members) const;
+  void NameTerms();
+  void StateCommutativity();
 
   Enumerator& e_;
   Enumeration out_;
@@ -49,7 +59,9 @@ class Collector {
   std::vector<std::uint64_t> decoded_;      // Graphs of the last level, ascending, ..
   std::vector<TermId> decoded_terms_;       // .. and their terms.
   std::vector<bool> sign_free_;             // By term.
-  std::vector<std::vector<TermId>> found_;  // The classes.
+  graph::TermTable named_;                  // In canonical mode: without passing names.
+  std::vector<std::vector<Name>> found_;    // The classes, ..
+  std::vector<std::vector<TermId>> terms_;  // .. in the end as terms.
 };
 
 }  // namespace tenon::worker

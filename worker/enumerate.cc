@@ -247,7 +247,9 @@ Status Enumerator::RunShard(std::uint32_t shard, store::Store& store, const stor
     if (base::Mix64(unit) % options_.shards != shard) continue;
     RETURN_IF_ERROR(EmitUnit(unit, records));
   }
-  return store::PutRuns(store, runs, shard, records);
+  ASSIGN_OR_RETURN(const std::uint64_t bytes, store::PutRuns(store, runs, shard, records));
+  record_bytes_ += bytes;
+  return OkStatus();
 }
 
 StatusOr<Enumeration> Enumerator::Collect(const store::Store& store,
@@ -272,7 +274,6 @@ StatusOr<Enumeration> Enumerate(const graph::Universe& universe, const Enumerate
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   result.cpu_seconds = CpuSeconds(after) - CpuSeconds(before);
   result.peak_rss_bytes = std::uint64_t(after.ru_maxrss) * 1024;
-  result.store_bytes = store->DiskBytes(store::Family::kFingerprints);
   return result;
 }
 

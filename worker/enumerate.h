@@ -77,7 +77,8 @@ struct Enumeration {
 
   // The classes with at least two members, inputs among them, members ascending, classes by their
   // first member. In canonical mode members are named so that they compute the same; one graph may
-  // appear under several names, when it equals its own renaming.
+  // appear under several names, when it equals its own renaming; and for each commutative operator
+  // one class has op(a, b) and op(b, a), which is not counted.
   std::size_t class_count() const { return class_at.size() - 1; }
   std::span<const graph::TermId> members(std::size_t c) const {
     return {class_members.data() + class_at[c], class_at[c + 1] - class_at[c]};
@@ -88,7 +89,7 @@ struct Enumeration {
   double seconds = 0;
   double cpu_seconds = 0;
   std::uint64_t peak_rss_bytes = 0;  // Of the process.
-  std::uint64_t store_bytes = 0;     // Of the records.
+  std::uint64_t record_bytes = 0;    // In the store.
 };
 
 // Thread-compatible.
@@ -133,6 +134,7 @@ class Enumerator {
   std::vector<Signature> signatures_;      // By term.
   std::vector<Fingerprint> fingerprints_;  // By term.
   Estimate estimate_;
+  std::uint64_t record_bytes_ = 0;  // That RunShard wrote.
 };
 
 // All of it, with a temporary store. Errors of Enumerator and Store.

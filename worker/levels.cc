@@ -88,6 +88,10 @@ void Levels::CompleteLevel() {
 }
 
 TypeId Levels::Infer(int o, std::span<const TypeId> operands) {
+  if (universe_.operators[static_cast<std::size_t>(o)].same_shape &&
+      std::any_of(operands.begin(), operands.end(), [&](TypeId t) { return t != operands[0]; })) {
+    return graph::kNoType;
+  }
   const TypeId type = table_.Infer(op_ids_[static_cast<std::size_t>(o)], operands);
   if (type == graph::kNoType) return type;
   std::int64_t elements = 1;

@@ -38,6 +38,7 @@ struct Universe {
     ops::Operator op;  // With all its attributes.
     int arity = 0;     // 0 for a constant.
     std::vector<Limit> limits;
+    bool same_shape = false;  // Only operands of equal shapes: no broadcasting.
     friend bool operator==(const Operator&, const Operator&) = default;
   };
 

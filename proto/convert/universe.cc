@@ -112,6 +112,7 @@ Status AppendOperators(const v1::Universe::Operator& message, int number, graph:
         fmt::format("{}: arity: missing; give the number of operands, {} to {}", field,
                     info.arity_min, std::min(info.arity_max, graph::kUniverseArityMax)));
   }
+  o.same_shape = message.same_shape();
   for (const v1::Universe::Operand& operand : message.operand()) {
     graph::Universe::Limit limit;
     limit.operand = operand.index();
@@ -260,6 +261,7 @@ v1::Universe ToMessage(const graph::Universe& u) {
     v1::Universe::Operator& to = *message.add_operator_();
     to.set_name(std::string(ops::NameOf(o.op)));
     to.set_arity(o.arity);
+    to.set_same_shape(o.same_shape);
     for (const ops::Attr& attr : ChangedAttrs(o.op)) {
       v1::Universe::Attribute& a = *to.add_attribute();
       a.set_name(std::string(attr.name));
@@ -311,7 +313,7 @@ std::string CanonicalText(const graph::Universe& u) {
       if (limit.kind) out += fmt::format(" kind: {}", NameOf(*limit.kind));
       out += " }";
     }
-    out += " }\n";
+    out += o.same_shape ? " same_shape: true }\n" : " }\n";
   }
   return out;
 }
