@@ -3,8 +3,8 @@
 // function application), and the set of what it depends on.
 //
 // IEEE facts that are used: + and * commute; the sign of a product is the product of the signs;
-// x * 1 is x; -(-x) is x; relu(relu x) is relu x. A product with a structural zero (padding)
-// depends on nothing: kernels skip it or add 0 to a sum that started at 0.
+// x * 1 is x; -(-x) is x; relu(relu x) is relu x; 0 + 0 is 0. A product with a structural zero
+// (padding) depends on nothing: kernels skip it or add 0 to a sum that started at 0.
 #include "core/rules/float_class.h"
 
 #include <algorithm>
@@ -90,6 +90,7 @@ struct Computation : eval::ConcreteSizes {
     return t;
   }
   Trace Add(const Trace& a, const Trace& b) {
+    if (PlainZero(a) && PlainZero(b)) return a;
     Trace t = Both(a, b);
     t.bits = Mix(Mix(kAdd, std::min(a.bits, b.bits)), std::max(a.bits, b.bits));
     t.value = {eval::AddMod(a.value.residue, b.value.residue), a.value.approx + b.value.approx};
@@ -119,7 +120,7 @@ struct Computation : eval::ConcreteSizes {
   }
   Trace Apply(ops::Fn f, const Trace& a) {
     if (f == ops::Fn::kRelu) {
-      if (a.rectified || (a.zero && !a.arithmetic)) return a;
+      if (a.rectified || PlainZero(a)) return a;
       Trace t = a;
       t.bits = Mix(Mix(kFunction, std::uint64_t(f)), a.bits);
       t.negative = t.one = t.zero = false;
@@ -176,6 +177,7 @@ struct Computation : eval::ConcreteSizes {
   }
 
  private:
+  static bool PlainZero(const Trace& t) { return t.zero && !t.arithmetic && !t.negative; }
   static Trace Both(const Trace& a, const Trace& b) {
     Trace t;
     t.uses = Union(a.uses, b.uses);
@@ -189,6 +191,7 @@ static_assert(ops::Domain<Computation>);
 FloatClass ClassOf(const Trace& a, const Trace& b) {
   if (a.bits == b.bits && !a.sum && !b.sum) return FloatClass::kExact;
   if (!Same(a.uses, b.uses) || a.arithmetic != b.arithmetic) return FloatClass::kDomain;
+  if (a.zero && b.zero && a.negative != b.negative) return FloatClass::kDomain;
   return FloatClass::kFinite;
 }
 

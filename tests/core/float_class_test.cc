@@ -27,6 +27,7 @@ TEST(FloatClassTest, DataMovementIsExact) {
       "given a[m,n] b[m,n] source Mul(Neg(a), b) target Neg(Mul(a, b))",
       "given a[m,n] source Mul(a, Fill(shape=[m,n], value=1)) target a",
       "given a[m,n] source Tanh(Transpose(a)) target Transpose(Tanh(a))",
+      "given a[f,c,1,1] b[f,c,1,1] source Add(Enlarge(a), Enlarge(b)) target Enlarge(Add(a, b))",
       "given x[n,c,h,w] y[m,c,h,w] source Concat(MaxPool(x, kernel_shape=[2,2]), "
       "MaxPool(y, kernel_shape=[2,2]), axis=0) target "
       "MaxPool(Concat(x, y, axis=0), kernel_shape=[2,2])",
@@ -80,6 +81,9 @@ TEST(FloatClassTest, WhatRemovesAnOperationOrAnInputIsDomain) {
       "pads=[1,1,1,1]) "
       "target x",
       "given a[m,n] b[m,n] source Add(Sub(a, b), b) target a",
+      // A negative zero.
+      "given a[m,n] source Neg(Pad(a, begins=[0,0], ends=[0,1])) target "
+      "Pad(Neg(a), begins=[0,0], ends=[0,1])",
   };
   for (const char* text : domain) EXPECT_EQ(Of(text), FloatClass::kDomain) << text;
 }
