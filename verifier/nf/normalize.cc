@@ -106,16 +106,62 @@ Nf Normalizer::Normalize(const Nf& nf, const Guards& outer) {
     }
     if (again) continue;
     t.atoms = std::move(atoms);
-    Multiply(t);
+    Multiply(t, outer);
     if (t.coefficient.is_zero()) continue;
     out.push_back(std::move(t));
   }
   return Merged(out);
 }
 
+// SUM x_k * 1 / SUM x_k = 1 for a sum that is positive: the factor is removed together with the
+// bound variables. A sum counts as the same when it lifts to the same access.
+bool Normalizer::CancelSum(Term& t, const Guards& outer) {
+  if (t.binders.empty()) return false;
+  for (std::size_t k = 0; k < t.atoms.size(); ++k) {
+    const Atom inverse = t.atoms[k];
+    const HeadInfo head = s_.heads[static_cast<std::size_t>(inverse.head)];
+    const bool is_inverse =
+        head.kind == HeadInfo::Kind::kFunction && head.fn == ops::Fn::kRecip && head.positive;
+    if (!is_inverse || head.body.size() != 1) continue;
+    base::Symbols::Substitution arguments;
+    for (std::size_t q = 0; q < inverse.index.size(); ++q) {
+      arguments[s_.Param(static_cast<int>(q))] = inverse.index[q];
+    }
+    const auto body = s_.Substitute(s_.Renamed(head.body[0]), arguments);
+    if (!body) continue;
+    // What depends on the bound variables must be that body.
+    Term inside, outside = t;
+    inside.binders = t.binders;
+    outside.binders.clear();
+    outside.guards.clear();
+    outside.atoms.clear();
+    for (const Condition& c : t.guards) {
+      (s_.Mentions(c.p, t.binders) ? inside : outside).guards.push_back(c);
+    }
+    for (std::size_t j = 0; j < t.atoms.size(); ++j) {
+      if (j == k) continue;
+      const auto& index = t.atoms[j].index;
+      const bool bound = std::any_of(index.begin(), index.end(),
+                                     [&](const Poly& p) { return s_.Mentions(p, t.binders); });
+      (bound ? inside : outside).atoms.push_back(t.atoms[j]);
+    }
+    if (s_.Mentions(t.count, t.binders) || inside.atoms.size() != body->atoms.size()) continue;
+    Canonical(inside, outer);
+    Term other = *body;
+    Canonical(other, outer);
+    if (!(Lift(HeadInfo::Kind::kSum, ops::Fn::kRelu, {inside}) ==
+          Lift(HeadInfo::Kind::kSum, ops::Fn::kRelu, {other}))) {
+      continue;
+    }
+    t = std::move(outside);
+    return true;
+  }
+  return false;
+}
+
 // Laws within one product: x * 1/x = 1 where x is positive, x * Relu(x) = Relu(x)^2, and the size
 // that divides against the count that multiplies.
-void Normalizer::Multiply(Term& t) {
+void Normalizer::Multiply(Term& t, const Guards& outer) {
   for (std::size_t i = 0; i < t.atoms.size(); ++i) {
     const HeadInfo& h = s_.heads[static_cast<std::size_t>(t.atoms[i].head)];
     if (h.kind == HeadInfo::Kind::kRecipOf) {
@@ -145,6 +191,7 @@ void Normalizer::Multiply(Term& t) {
       }
     }
   }
+  if (CancelSum(t, outer)) return Multiply(t, outer);
   if (!t.size.is_constant(1)) {
     const Division d = Divide(t.count, t.size);
     if (d.rest.is_constant(0)) {

@@ -43,7 +43,8 @@ class Normalizer {
   std::optional<Condition> Undecided(Nf& nf, const std::vector<Symbol>& own, const Guards& context);
   void Trim(Term& t, const Guards& context);
   void Canonical(Term& t, const Guards& context);
-  void Multiply(Term& t);
+  void Multiply(Term& t, const Guards& outer);
+  bool CancelSum(Term& t, const Guards& outer);
   static Nf Merged(const Nf& terms);
 
   // functions.cc: N3.

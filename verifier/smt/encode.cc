@@ -2,6 +2,8 @@
 //
 //   q = floor(n / d), d >= 1:     d q <= n <= d q + d - 1
 //   m = x y:                      the rule of signs, and |m| >= |y| where |x| >= 1, both ways round
+//   m = x y, y >= 0, c a constant that the question compares x with:
+//                                 x <= c implies m <= c y; x >= c implies m >= c y
 //   x y and z y, y >= 0:          x < z implies x y + y <= z y; x > z the reverse; x = z equality
 //
 // where y may be a product itself. Each holds for all integers, so asserting it never makes a
@@ -85,7 +87,21 @@ z3::expr Encoder::Of(const Poly& p) {
   return Sum(terms);
 }
 
+void Encoder::NoteBound(const base::Condition& c) {
+  const auto& terms = c.p.terms();
+  if (terms.empty() || terms.size() > 2) return;
+  const Poly::Term& t = terms.back();
+  const bool unit = t.coefficient == 1 || t.coefficient == -1;
+  if (!unit || t.monomial[0] == 0 || t.monomial[1] != 0) return;
+  if (terms.size() == 2 && terms[0].monomial[0] != 0) return;
+  // The sign lemmas cover 0 and 1.
+  const std::int64_t bound = -c.p.constant_part() * t.coefficient;
+  if (bound < -64 || bound > 64) return;
+  bounds_.insert({t.monomial[0], bound});
+}
+
 z3::expr Encoder::Of(const base::Condition& c) {
+  NoteBound(c);
   const z3::expr p = Of(c.p);
   return c.kind == base::Condition::Kind::kGe0 ? p >= 0 : p == 0;
 }
@@ -146,6 +162,20 @@ void Encoder::OrderLemmas(const Monomial& a, const Monomial& b, std::vector<z3::
   }
 }
 
+void Encoder::BoundLemmas(std::vector<z3::expr>& out) {
+  for (const auto& [x, c] : bounds_) {
+    for (const Monomial& m : closed_products_) {
+      const unsigned degree = Degree(m);
+      for (unsigned k = 0; k < degree; ++k) {
+        if (m[k] != x || !used_bounds_.insert({x, c, m}).second) continue;
+        const z3::expr y = Product(Without(m, k)), v = Variable(x), p = Product(m);
+        out.push_back(z3::implies(v <= Integer(c) && y >= 0, p <= Integer(c) * y));
+        out.push_back(z3::implies(v >= Integer(c) && y >= 0, p >= Integer(c) * y));
+      }
+    }
+  }
+}
+
 std::vector<z3::expr> Encoder::TakeLemmas() {
   std::vector<z3::expr> out;
   while (!open_divisions_.empty() || !open_products_.empty()) {
@@ -162,17 +192,23 @@ std::vector<z3::expr> Encoder::TakeLemmas() {
     closed_products_.insert(m);
     SignLemmas(m, out);
   }
+  // These mention factors of known products only, which have their lemmas.
+  BoundLemmas(out);
   return out;
 }
 
 void Encoder::Mark() {
   marked_divisions_ = closed_divisions_;
   marked_products_ = closed_products_;
+  marked_bounds_ = bounds_;
+  marked_used_bounds_ = used_bounds_;
 }
 
 void Encoder::Restore() {
   closed_divisions_ = marked_divisions_;
   closed_products_ = marked_products_;
+  bounds_ = marked_bounds_;
+  used_bounds_ = marked_used_bounds_;
 }
 
 std::map<Symbol, std::int64_t> Encoder::Values(const z3::model& model) {

@@ -10,6 +10,8 @@
 #include <map>
 #include <set>
 #include <span>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "verifier/nf/entail.h"
@@ -48,6 +50,9 @@ class Encoder {
   void DivisionLemmas(base::Symbol s, std::vector<z3::expr>& out);
   void SignLemmas(const Monomial& m, std::vector<z3::expr>& out);
   void OrderLemmas(const Monomial& a, const Monomial& b, std::vector<z3::expr>& out);
+  void BoundLemmas(std::vector<z3::expr>& out);
+  // Notes that the question compares a single symbol with a constant.
+  void NoteBound(const base::Condition& c);
 
   z3::context& context_;
   const base::Symbols& symbols_;
@@ -56,6 +61,9 @@ class Encoder {
   // What has been mentioned but not been given lemmas, and what has.
   std::set<base::Symbol> open_divisions_, closed_divisions_, marked_divisions_;
   std::set<Monomial> open_products_, closed_products_, marked_products_;
+  // Constants that the question compares symbols with, and the lemmas already made of them.
+  std::set<std::pair<base::Symbol, std::int64_t>> bounds_, marked_bounds_;
+  std::set<std::tuple<base::Symbol, std::int64_t, Monomial>> used_bounds_, marked_used_bounds_;
 };
 
 }  // namespace tenon::smt
