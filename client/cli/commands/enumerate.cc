@@ -37,7 +37,7 @@ Json Document(const worker::Enumeration& found) {
       {"graphs_per_second",
        found.seconds > 0 ? static_cast<double>(found.graphs) / found.seconds : 0.0},
       {"peak_rss_bytes", found.peak_rss_bytes},
-      {"store_bytes", found.store_bytes},
+      {"record_bytes", found.record_bytes},
       {"split_classes", found.split_classes},
   });
 }
@@ -58,7 +58,7 @@ void Print(const worker::Enumeration& found, Console& console) {
                             Duration(found.seconds),
                             Grouped(static_cast<std::uint64_t>(static_cast<double>(found.graphs) /
                                                                std::max(1e-9, found.seconds))),
-                            Bytes(found.peak_rss_bytes), Bytes(found.store_bytes)));
+                            Bytes(found.peak_rss_bytes), Bytes(found.record_bytes)));
 }
 
 }  // namespace
