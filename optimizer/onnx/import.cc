@@ -359,7 +359,10 @@ StatusOr<Model> Importer::Run() {
   RETURN_IF_ERROR(ReadTypes());
   CollectNames(source_->proto.graph(), source_->names);
   RETURN_IF_ERROR(AddInputs());
-  for (int k = 0; k < source_->proto.graph().node_size(); ++k) RETURN_IF_ERROR(AddNode(k));
+  for (int k = 0; k < source_->proto.graph().node_size(); ++k) {
+    ++source_->node_names[source_->node(k).name()];
+    RETURN_IF_ERROR(AddNode(k));
+  }
   NoteOpaque();
   std::vector<NodeId> outputs;
   for (const auto& v : source_->proto.graph().output()) {

@@ -105,4 +105,48 @@ Foreign Model::ForeignNode(std::int64_t key) const {
   return {node.name(), node.op_type(), node.domain()};
 }
 
+std::string Model::ForeignIdentity(std::int64_t key) const {
+  CHECK(key >= 0 && key < file_node_count());
+  const onnx::NodeProto& node = source_->node(int(key));
+  const auto it = source_->node_names.find(node.name());
+  if (it != source_->node_names.end() && it->second == 1 && !node.name().empty()) {
+    return "node " + node.name();
+  }
+  for (const std::string& output : node.output()) {
+    if (output.empty()) continue;
+    const auto& outputs = source_->graph.outputs();
+    const auto place = std::ranges::find(outputs, source_->value.at(output));
+    return "value " + (place == outputs.end()
+                           ? output
+                           : source_->output_names[std::size_t(place - outputs.begin())]);
+  }
+  return fmt::format("number {}", key);
+}
+
+StatusOr<const void*> Model::WeightIdentity(std::string_view name) const {
+  const std::string key(name);
+  if (const auto it = added_.find(key); it != added_.end()) return it->second.get();
+  if (const auto it = source_->value.find(key); it != source_->value.end()) {
+    // Also weights whose elements nobody can read here; their nodes do not move.
+    return &*it;
+  }
+  return base::NotFound(fmt::format("there is no weight '{}'", name));
+}
+
+bool Model::SameWeight(const Model& a, std::string_view name_a, const Model& b,
+                       std::string_view name_b) {
+  // Weights that were made here have floating types, and are compared by their values.
+  const auto x = a.source_->weight.find(std::string(name_a));
+  const auto y = b.source_->weight.find(std::string(name_b));
+  if (x == a.source_->weight.end() || y == b.source_->weight.end()) return false;
+  const onnx::TensorProto &s = *x->second, &t = *y->second;
+  if (s.data_type() != t.data_type() || !std::ranges::equal(s.dims(), t.dims())) return false;
+  if (s.data_type() == onnx::TensorProto::STRING) {
+    return std::ranges::equal(s.string_data(), t.string_data());
+  }
+  if (ElementSize(s.data_type()) == 0) return false;
+  const auto u = ReadBytes(s, a.source_->folder), v = ReadBytes(t, b.source_->folder);
+  return u.ok() && v.ok() && *u == *v;
+}
+
 }  // namespace tenon::optimizer

@@ -68,6 +68,16 @@ class Model {
   const std::vector<std::string>& notes() const;
   // The ONNX node behind an Opaque node of this key.
   Foreign ForeignNode(std::int64_t key) const;
+  // What tells the ONNX nodes of a file apart and survives writing and reading the file: the node's
+  // name if no other has it, else its first output (by the name of the model's output, if it is
+  // one).
+  std::string ForeignIdentity(std::int64_t key) const;
+  // Equal for two weights only if they are the same data; NotFound as above. Of two imports of one
+  // file, no weight is the same.
+  StatusOr<const void*> WeightIdentity(std::string_view name) const;
+  // Whether two weights of any type have the same type, dims and bytes.
+  static bool SameWeight(const Model& a, std::string_view name_a, const Model& b,
+                         std::string_view name_b);
   // The opset of ONNX's own operators; 0 when the file uses none of them.
   int opset() const;
   int file_node_count() const;        // ONNX nodes in the file's main graph, Constants included.

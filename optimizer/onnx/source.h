@@ -50,6 +50,7 @@ struct Source {
   std::unordered_map<std::string, int> constant_node;  // The Constant node behind a weight.
   std::deque<onnx::TensorProto> made;     // Tensors of Constant nodes that hold plain numbers.
   std::unordered_set<std::string> names;  // All in use, also inside subgraphs.
+  std::unordered_map<std::string, int> node_names;  // How many nodes have it.
   int understood = 0;
 
   const onnx::NodeProto& node(int k) const { return proto.graph().node(k); }
