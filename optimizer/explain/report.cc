@@ -160,6 +160,15 @@ Report MakeReport(const graph::Graph& original, const SearchResult& result,
   r.rules_given = int(rules.size());
   r.rules_refused = result.rules_refused;
   for (const SearchStep& step : result.steps) {
+    if (step.rule < 0) {
+      r.steps.push_back({.rule = "merge_views",
+                         .pack = "built-in",
+                         .from = "views of views",
+                         .to = "views",
+                         .cost_us = step.cost_us,
+                         .where = step.where});
+      continue;
+    }
     const SearchRule& rule = rules[std::size_t(step.rule)];
     std::string source = SideText(rule.rule->graph, rule.rule->source);
     std::string target = SideText(rule.rule->graph, rule.rule->target);

@@ -3,7 +3,9 @@
 // The graphs of a search differ in a few nodes each. They all live in one hash-consed graph, so a
 // graph is nothing but the list of its outputs, sharing is free, and what is known of a node (its
 // cost, its hash, what it can be rewritten to) is found out once and holds in every graph that
-// contains it. Nodes that differ only in the order of commutative operands are one node.
+// contains it. Nodes that differ only in the order of commutative operands are one node, and views
+// of views are merged as they arise (a Slice of a Slice, a Concat of the parts of a tensor): this
+// is exact, costs nothing, and saves the search from meeting one tensor in many guises.
 #pragma once
 
 #include <cstdint>
@@ -93,6 +95,11 @@ class Arena {
   graph::NodeId Known(graph::NodeId id);
   // The canonical node of a node whose operands are clean.
   graph::NodeId Clean(graph::NodeId id);
+  // A node like `n` with these clean operands, simplified, canonical and clean.
+  graph::NodeId AddNormal(const graph::Node& n, std::vector<graph::NodeId> operands);
+  std::optional<graph::NodeId> NormalSlice(const ops::Slice& slice, graph::NodeId of);
+  std::optional<graph::NodeId> NormalConcat(const ops::Concat& concat,
+                                            std::span<const graph::NodeId> pieces);
   Hash128 HashNode(const graph::Node& n);
   // The canonical targets of a match, or nothing when the match is useless or does not fit.
   std::optional<std::vector<graph::NodeId>> Targets(int rule, const rules::Match& match);

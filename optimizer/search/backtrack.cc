@@ -60,6 +60,9 @@ class Backtracker {
   Backtracker(const graph::Graph& g, const RuleSet& rules, const Device& device,
               const BacktrackLimits& limits)
       : arena_(g, rules, device), limits_(limits) {
+    const GraphCost given = CostOfGraph(device, g, g.outputs());
+    cost_given_ = given.us;
+    nodes_given_ = given.nodes;
     State start;
     for (const NodeId id : g.outputs()) start.outputs.push_back(arena_.Canonical(id));
     Price(start);
@@ -71,7 +74,7 @@ class Backtracker {
 
   BacktrackResult Run() {
     BacktrackResult result;
-    result.cost_before_us = states_[0].cost;
+    result.cost_before_us = cost_given_;
     while (graphs_ < limits_.graphs && steps_ < limits_.steps &&
            steps_ - improved_at_ < limits_.patience) {
       if (limits_.stop && limits_.stop()) break;
@@ -87,8 +90,8 @@ class Backtracker {
     result.graphs = graphs_;
     result.cost_after_us = states_[std::size_t(best_)].cost;
     result.improved = result.cost_after_us < result.cost_before_us * (1 - kRounding) ||
-                      (best_ != 0 && result.cost_after_us <= result.cost_before_us &&
-                       states_[std::size_t(best_)].nodes < states_[0].nodes);
+                      (result.cost_after_us <= result.cost_before_us &&
+                       states_[std::size_t(best_)].nodes < nodes_given_);
     if (result.improved) Finish(result);
     return result;
   }
@@ -278,6 +281,9 @@ class Backtracker {
       const State& state = states_[std::size_t(s)];
       result.moves.push_back({state.rule, state.sites, state.cost});
     }
+    if (states_[0].nodes < nodes_given_) {
+      result.moves.push_back({.rule = -1, .sites = 1, .cost_us = states_[0].cost});
+    }
     std::reverse(result.moves.begin(), result.moves.end());
     // Without the arena's other nodes.
     const graph::Graph& all = arena_.graph();
@@ -309,6 +315,8 @@ class Backtracker {
   std::queue<int> by_age_;
   std::unordered_set<Hash128, HashOfHash128> seen_, chances_;
   std::vector<NodeId> running_scratch_;
+  double cost_given_ = 0;
+  int nodes_given_ = 0;
   int best_ = 0;
   int node_limit_ = 0;
   std::int64_t pops_ = 0, steps_ = 0, graphs_ = 0, improved_at_ = 0;

@@ -26,7 +26,7 @@ struct BacktrackLimits {
 
 // One move from a graph to the next: a rule, at `sites` places at once.
 struct Move {
-  int rule = -1;  // Index into RuleSet::entries().
+  int rule = -1;  // Index into RuleSet::entries(); -1: views were merged (arena.h).
   int sites = 1;
   double cost_us = 0;  // Of the graph after it.
 };

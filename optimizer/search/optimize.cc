@@ -216,9 +216,10 @@ class Optimizer {
     }
     const double before = cost_;
     for (const Move& move : found.moves) {
-      const RuleSet::Entry& entry = rules_.entries()[std::size_t(move.rule)];
-      result_.steps.push_back({.rule = entry.source,
-                               .forward = entry.forward(),
+      const RuleSet::Entry* entry =
+          move.rule < 0 ? nullptr : &rules_.entries()[std::size_t(move.rule)];
+      result_.steps.push_back({.rule = entry == nullptr ? -1 : entry->source,
+                               .forward = entry == nullptr || entry->forward(),
                                .sites = move.sites,
                                .cost_us = before + (move.cost_us - found.cost_before_us),
                                .where = where});

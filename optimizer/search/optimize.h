@@ -59,7 +59,7 @@ std::string_view NameOf(SearchEnd end);
 
 // One step of the derivation: a rule, applied at one or several places at once.
 struct SearchStep {
-  int rule = 0;         // Index into the rules given.
+  int rule = 0;         // Index into the rules given; -1: views of views were merged (arena.h).
   bool forward = true;  // From source to target.
   int sites = 1;        // How many tensors it replaced.
   double cost_us = 0;   // Of the whole graph after it.

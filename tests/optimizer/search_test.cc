@@ -5,6 +5,7 @@
 #include "core/rules/canonical.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "optimizer/search/built_in.h"
 #include "tests/optimizer/lecture_graphs.h"
 #include "tests/optimizer/rule_files.h"
 #include "tests/optimizer/values.h"
@@ -39,10 +40,15 @@ std::vector<std::string> RulesUsed(const SearchResult& result,
   return out;
 }
 
+std::vector<SearchRule> WithBuiltIn(std::vector<SearchRule> rules) {
+  for (SearchRule& r : BuiltInRules()) rules.push_back(std::move(r));
+  return rules;
+}
+
 // A short search: the tests that use it ask for something else than the best result.
 SearchOptions Short() {
   SearchOptions options;
-  options.patience = 300;
+  options.patience = 200;
   return options;
 }
 
@@ -60,6 +66,49 @@ TEST(LectureTest, ResnetBlockWithoutResidualFusionStillMerges) {
   const SearchResult result = Optimize(ResnetBlock(), rules);
   EXPECT_NEAR(result.cost_after_us, 57.8, 0.05);
   EXPECT_THAT(RulesUsed(result, rules), Contains("enlarge_1x1"));
+}
+
+// Merged convolutions are read through slices, and the activations wait behind them.
+TEST(LectureTest, BuiltInRulesTakeActivationsThroughSlices) {
+  const auto rules = WithBuiltIn(Without(LectureRules(), {"relu_slice"}));
+  const SearchResult result = Optimize(ResnetBlock(), rules);
+  EXPECT_NEAR(result.cost_after_us, 34.5, 0.05);
+  EXPECT_THAT(RulesUsed(result, rules), Contains("Relu_of_slice_4_1"));
+}
+
+// What a join of Relu([a, b]) = [Relu(a), Relu(b)] gives works as well: the Concat of the two
+// slices is the merged convolution itself.
+TEST(LectureTest, PartsThatAreJoinedAgainAreTheWhole) {
+  auto rules = Without(LectureRules(), {"relu_slice"});
+  for (SearchRule& r :
+       RulesFrom("rule relus given a[n,c,h,w] b[n,d,h,w] source Relu(a), Relu(b)"
+                 " target Slice(Relu(Concat(a, b, axis=1)), axis=1, start=0, end=c),"
+                 " Slice(Relu(Concat(a, b, axis=1)), axis=1, start=c, end=c+d)",
+                 "join")) {
+    rules.push_back(r);
+  }
+  const SearchResult result = Optimize(ResnetBlock(), rules);
+  EXPECT_NEAR(result.cost_after_us, 34.5, 0.05);
+  EXPECT_THAT(RulesUsed(result, rules), Contains("relus"));
+}
+
+TEST(LectureTest, BiasesOfMergedProductsAreMergedToo) {
+  const auto rules = WithBuiltIn(LectureRules());
+  Builder b;
+  const auto x = b.Activation("x", {64, 512});
+  std::vector<graph::NodeId> outputs;
+  for (const std::string n : {"q", "k", "v"}) {
+    const auto product = b.Add(ops::MatMul{}, {x, b.Weight("w" + n, {512, 512})});
+    outputs.push_back(b.Add(ops::Add{}, {product, b.Weight("b" + n, {512})}));
+  }
+  const graph::Graph g = b.Done(outputs);
+  const SearchResult result = Optimize(g, rules, "roofline:h100", Short());
+  int priced = 0;
+  const auto device = Open("roofline:h100");
+  for (const auto id : result.graph.Reachable(result.graph.outputs())) {
+    priced += device->CostOf(result.graph, id) > 0 ? 1 : 0;
+  }
+  EXPECT_EQ(priced, 2);  // One product, one sum.
 }
 
 TEST(LectureTest, GreedySearchFusesAndGoesNoFurther) {
@@ -106,6 +155,23 @@ TEST(LectureTest, SmallVariantsKeepTheirValues) {
   }
 }
 
+TEST(ViewTest, ViewsOfViewsAreMergedWithoutARule) {
+  Builder b;
+  const auto x = b.Activation("x", {4, 12});
+  const auto parts = [&](std::int64_t from, std::int64_t to) {
+    return b.Add(ops::Slice{.axis = 1, .start = from, .end = to}, {x});
+  };
+  const auto split = b.Add(ops::Split{.axis = 1, .parts = 3, .index = 2}, {x});
+  const auto whole = b.Add(ops::Concat{.axis = 1}, {parts(0, 3), parts(3, 8), split});
+  const auto inner = b.Add(ops::Slice{.axis = 1, .start = 1, .end = 2}, {parts(5, 9)});
+  const graph::Graph g = b.Done({b.Add(ops::Tanh{}, {whole}), b.Add(ops::Tanh{}, {inner})});
+  const SearchResult result = Optimize(g, {});
+  EXPECT_EQ(result.after.nodes, 3);  // Tanh(x), and Tanh of one Slice.
+  EXPECT_FALSE(result.steps.empty());
+  for (const SearchStep& step : result.steps) EXPECT_EQ(step.rule, -1);
+  EXPECT_EQ(Difference(g, result.graph), 0);
+}
+
 // A random graph of matrix operators over two square inputs and two weights.
 graph::Graph RandomGraph(std::mt19937_64& random, int nodes) {
   Builder b;
@@ -147,7 +213,7 @@ graph::Graph RandomGraph(std::mt19937_64& random, int nodes) {
 TEST(SearchPropertyTest, ResultsAreNeverDearerAndKeepTheirValues) {
   const auto rules = LectureRules();
   int cheaper = 0;
-  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
     SCOPED_TRACE(seed);
     std::mt19937_64 random(seed);
     const graph::Graph g = RandomGraph(random, 4 + int(seed % 12));
@@ -160,7 +226,7 @@ TEST(SearchPropertyTest, ResultsAreNeverDearerAndKeepTheirValues) {
     EXPECT_LT(Difference(g, result.graph, seed), 1e-9);
     cheaper += result.cost_after_us < result.cost_before_us ? 1 : 0;
   }
-  EXPECT_GE(cheaper, 15);
+  EXPECT_GE(cheaper, 10);
 }
 
 TEST(SearchPropertyTest, TwoRunsGiveTheSameGraphAndDerivation) {
