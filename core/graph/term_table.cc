@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <unordered_set>
 
 #include <fmt/format.h>
 
@@ -184,9 +185,16 @@ std::span<const TermId> TermTable::operands(TermId id) const {
 
 void TermTable::Closure(std::span<const TermId> roots, std::vector<TermId>& out) const {
   out.clear();
-  // Terms are small: a linear search beats a set.
+  // Terms of an enumeration are small: there a linear search beats a set.
+  constexpr std::size_t kSmall = 32;
+  std::unordered_set<TermId> seen;
+  const auto is_new = [&](TermId id) {
+    if (out.size() < kSmall) return std::find(out.begin(), out.end(), id) == out.end();
+    if (seen.empty()) seen.insert(out.begin(), out.end());
+    return seen.insert(id).second;
+  };
   const auto visit = [&](TermId id) {
-    if (!is_input(id) && std::find(out.begin(), out.end(), id) == out.end()) out.push_back(id);
+    if (!is_input(id) && is_new(id)) out.push_back(id);
   };
   for (TermId id : roots) visit(id);
   for (std::size_t k = 0; k < out.size(); ++k) {
