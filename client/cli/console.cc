@@ -250,8 +250,7 @@ void Console::Finish(Clock::time_point now) {
   ClearBar();
   if (bars_ || elapsed >= 1) {
     if (options_.log_format == LogFormat::kText) {
-      const std::string count = done_ > 0 ? fmt::format(": {}", Grouped(done_)) : "";
-      WriteAll(STDERR_FILENO, fmt::format("{}{} in {}\n", stage_, count, Duration(elapsed)));
+      WriteAll(STDERR_FILENO, fmt::format("{}: {}\n", stage_, Duration(elapsed)));
     }
   }
   stage_.clear();

@@ -10,6 +10,8 @@
 #include <filesystem>
 #include <utility>
 
+#include "client/registry/file.h"
+
 namespace tenon::cli {
 namespace {
 
@@ -111,16 +113,7 @@ Status WriteText(const std::string& path, std::string_view text) {
     return fd.Close() ? OkStatus() : WriteError(path, errno);
   }
   RETURN_IF_ERROR(CheckWritable(path));
-  std::string temporary = fmt::format("{}.{}.tmp", path, ::getpid());
-  Fd fd(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
-  if (fd.get() < 0) return WriteError(path, errno);
-  int error = WriteAll(fd.get(), text);
-  if (error == 0 && ::fsync(fd.get()) != 0) error = errno;
-  if (!fd.Close() && error == 0) error = errno;
-  if (error == 0 && ::rename(temporary.c_str(), path.c_str()) != 0) error = errno;
-  if (error == 0) return OkStatus();
-  ::unlink(temporary.c_str());
-  return WriteError(path, error);
+  return registry::WriteFile(path, text);
 }
 
 Status CheckWritable(const std::string& path) {

@@ -103,6 +103,29 @@ void AddEnumerate(CLI::App& app, Parsed& parsed) {
   });
 }
 
+void AddGenerate(CLI::App& app, Parsed& parsed) {
+  CLI::App* command = AddCommand(app, "generate", "Find, prove and publish the rules of a universe",
+                                 "  tenon generate --universe matrix --out matrix.pack\n"
+                                 "  tenon generate --universe ./mine.textproto --out mine.pack "
+                                 "--name mine@1.2.0 --json r.json");
+  auto options = std::make_shared<GenerateCommandOptions>();
+  AddEnumeration(*command, options->enumeration);
+  command->add_option("-o,--out", options->out, "Where the pack goes")->required();
+  command->add_option("--name", options->name,
+                      "NAME@VERSION of the pack (default: UNIVERSE@0.1.0)");
+  command->add_option("--key", options->key,
+                      "Secret key to sign with (default: your own, made on first use)");
+  command->add_flag("--rejected", options->rejected,
+                    "Also print the candidates that were not proved, and why");
+  AddJson(*command, parsed);
+  command->callback([&parsed, options] {
+    parsed.run = [&parsed, options](Context& c) {
+      options->json = parsed.json;
+      return GenerateCommand(c, *options);
+    };
+  });
+}
+
 void AddProve(CLI::App& app, Parsed& parsed) {
   CLI::App* command =
       AddCommand(app, "prove", "Judge rules: proved for all sizes, refuted, or why not",
@@ -121,6 +144,154 @@ void AddProve(CLI::App& app, Parsed& parsed) {
   });
 }
 
+void AddPack(CLI::App& app, Parsed& parsed) {
+  CLI::App* group = AddCommand(app, "pack", "Rule packs: look into them, check them, sign them",
+                               "  tenon pack show matrix.pack\n"
+                               "  tenon pack verify *.pack");
+  group->require_subcommand(1);
+
+  CLI::App* add = AddCommand(*group, "add", "Put packs into the cache, to be found by name", "");
+  auto added = std::make_shared<std::vector<std::string>>();
+  add->add_option("packs", *added, "Paths")->required();
+  add->callback(
+      [&parsed, added] { parsed.run = [added](Context& c) { return AddPackCommand(c, *added); }; });
+
+  CLI::App* list = AddCommand(*group, "list", "The packs in the cache", "");
+  AddJson(*list, parsed);
+  list->callback([&parsed] {
+    parsed.run = [&parsed](Context& c) { return ListPacksCommand(c, parsed.json); };
+  });
+
+  CLI::App* show = AddCommand(*group, "show", "Print a pack as text, or draw a rule",
+                              "  tenon pack show matrix.pack > matrix.rules\n"
+                              "  tenon pack show matrix.pack --rule matrix.7 --svg rule.svg");
+  auto shown = std::make_shared<PackShowOptions>();
+  show->add_option("pack", shown->pack, "A path, or NAME@VERSION in the cache")->required();
+  show->add_option("--rule", shown->rule, "Only the rule of this name");
+  show->add_option("--svg", shown->svg, "Draw the rule into this file");
+  show->add_option("--dot", shown->dot, "Write the rule as a Graphviz graph to this file");
+  AddJson(*show, parsed);
+  show->callback([&parsed, shown] {
+    parsed.run = [&parsed, shown](Context& c) {
+      shown->json = parsed.json;
+      return ShowPackCommand(c, *shown);
+    };
+  });
+
+  CLI::App* verify = AddCommand(*group, "verify", "Check content, address and signature",
+                                "  tenon pack verify matrix.pack\n"
+                                "  tenon pack verify matrix.pack --key team.pub");
+  auto verified = std::make_shared<PackVerifyOptions>();
+  verify->add_option("packs", verified->packs, "Paths, or NAME@VERSION in the cache")->required();
+  verify->add_option("--key", verified->key, "Public key that must have signed them");
+  AddJson(*verify, parsed);
+  verify->callback([&parsed, verified] {
+    parsed.run = [&parsed, verified](Context& c) {
+      verified->json = parsed.json;
+      return VerifyPackCommand(c, *verified);
+    };
+  });
+
+  CLI::App* diff = AddCommand(*group, "diff", "Compare two packs",
+                              "  tenon pack diff old.pack new.pack\n"
+                              "  tenon pack diff --content a.pack b.pack\n"
+                              "Exit code 0 if they are equal, 1 if not.");
+  auto compared = std::make_shared<PackDiffOptions>();
+  diff->add_option("a", compared->a, "A path, or NAME@VERSION in the cache")->required();
+  diff->add_option("b", compared->b, "Another one")->required();
+  diff->add_flag("--content", compared->content,
+                 "Compare what is signed only: not who made it, when, and with which version");
+  AddJson(*diff, parsed);
+  diff->callback([&parsed, compared] {
+    parsed.run = [&parsed, compared](Context& c) {
+      compared->json = parsed.json;
+      return DiffPacksCommand(c, *compared);
+    };
+  });
+
+  CLI::App* keygen = AddCommand(*group, "keygen", "Make a key pair to sign packs with",
+                                "  tenon pack keygen --out team.key    # and team.key.pub");
+  auto made = std::make_shared<PackKeygenOptions>();
+  keygen->add_option("-o,--out", made->out, "The secret key; the public one goes to FILE.pub")
+      ->required();
+  keygen->callback([&parsed, made] {
+    parsed.run = [made](Context& c) { return GenerateKeyCommand(c, *made); };
+  });
+
+  CLI::App* sign = AddCommand(*group, "sign", "Sign a pack with another key",
+                              "  tenon pack sign matrix.pack --key team.key");
+  auto signed_pack = std::make_shared<PackSignOptions>();
+  sign->add_option("pack", signed_pack->pack, "A path")->required();
+  sign->add_option("--key", signed_pack->key, "Secret key (default: your own)");
+  sign->add_option("-o,--out", signed_pack->out, "Where it goes (default: in place)");
+  sign->callback([&parsed, signed_pack] {
+    parsed.run = [signed_pack](Context& c) { return SignPackCommand(c, *signed_pack); };
+  });
+}
+
+void AddOptimize(CLI::App& app, Parsed& parsed) {
+  CLI::App* command = AddCommand(
+      app, "optimize", "Make a model faster by proved rules",
+      "  tenon optimize model.onnx -o faster.onnx --pack matrix.pack --pack conv.pack\n"
+      "  tenon optimize model.onnx -o faster.onnx --pack matrix.pack --device roofline:weak \\\n"
+      "        --alpha 1.5 --time-limit 30 --report report.json");
+  auto options = std::make_shared<OptimizeOptions>();
+  OptimizeOptions& o = *options;
+  command->add_option("model", o.model, "An ONNX model")->required();
+  command->add_option("-o,--out", o.out, "Where the optimized model goes")->required();
+  command->add_option("--pack", o.packs, "A path, or NAME@VERSION in the cache; may be repeated");
+  command->add_option("--device", o.device, "What prices operators: roofline:NAME or roofline:FILE")
+      ->capture_default_str();
+  command->add_option("--search", o.search, "How programs are searched")
+      ->check(CLI::IsMember({"backtrack"}))
+      ->capture_default_str();
+  command
+      ->add_option("--alpha", o.alpha,
+                   "Go on from programs that cost up to this many times the best one")
+      ->check(CLI::Range(1.0, 100.0))
+      ->capture_default_str();
+  command->add_option("--time-limit", o.time_limit_s, "Seconds for the search")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command
+      ->add_option("--check-time-limit", o.check_time_limit_s,
+                   "Seconds for the comparison with the original")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command
+      ->add_option("--tolerance", o.tolerance, "Largest relative error of a result that is written")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command->add_option("--without", o.without,
+                      "Leave out rules whose name or text contains this; may be repeated");
+  command->add_flag("--fast-math", o.fast_math,
+                    "Also apply rules that may change results beyond rounding (class domain)");
+  command->add_option("--seed", o.seed, "Of the random inputs of the comparison")
+      ->capture_default_str();
+  command->add_option("--report", o.report, "Write what was done as JSON, for `tenon explain`");
+  AddJson(*command, parsed);
+  command->callback([&parsed, options] {
+    parsed.run = [&parsed, options](Context& c) {
+      options->json = parsed.json;
+      return OptimizeCommand(c, *options);
+    };
+  });
+}
+
+void AddExplain(CLI::App& app, Parsed& parsed) {
+  CLI::App* command = AddCommand(app, "explain", "Say how a result was reached, from its report",
+                                 "  tenon explain report.json\n"
+                                 "  tenon explain report.json --svg before_and_after.svg");
+  auto options = std::make_shared<ExplainOptions>();
+  command->add_option("report", options->report, "The file of `tenon optimize --report`")
+      ->required();
+  command->add_option("--svg", options->svg, "Draw the model before and after into this file");
+  command->add_option("--dot", options->dot, "Write both as Graphviz graphs to this file");
+  command->callback([&parsed, options] {
+    parsed.run = [options](Context& c) { return ExplainCommand(c, *options); };
+  });
+}
+
 void AddEverything(CLI::App& app, Parsed& parsed) {
   app.set_version_flag("--version", "tenon " TENON_VERSION);
   app.set_help_flag("-h,--help", "Print this help and exit");
@@ -131,7 +302,11 @@ void AddEverything(CLI::App& app, Parsed& parsed) {
   app.footer(kExitCodes);
   AddUniverse(app, parsed);
   AddEnumerate(app, parsed);
+  AddGenerate(app, parsed);
   AddProve(app, parsed);
+  AddPack(app, parsed);
+  AddOptimize(app, parsed);
+  AddExplain(app, parsed);
 }
 
 // The error line of wrong usage: what CLI11 says, and which help to read.

@@ -46,6 +46,16 @@ struct EnumerateOptions {
 };
 Outcome EnumerateCommand(Context& context, const EnumerateOptions& options);
 
+struct GenerateCommandOptions {
+  EnumerationOptions enumeration;
+  std::string out;
+  std::string name;       // NAME@VERSION of the pack; empty: the universe's name and 0.1.0.
+  std::string key;        // The file of the secret key to sign with; empty: the user's own.
+  bool rejected = false;  // Print what was not proved, and why.
+  std::string json;
+};
+Outcome GenerateCommand(Context& context, const GenerateCommandOptions& options);
+
 // ---- proofs
 
 struct ProveOptions {
@@ -54,5 +64,73 @@ struct ProveOptions {
   std::string json;
 };
 Outcome ProveCommand(Context& context, const ProveOptions& options);
+
+// ---- packs
+
+// Puts packs into the cache, where they are found by name@version.
+Outcome AddPackCommand(Context& context, const std::vector<std::string>& paths);
+
+Outcome ListPacksCommand(Context& context, const std::string& json);
+
+struct PackShowOptions {
+  std::string pack;
+  std::string rule;  // Only this one.
+  std::string svg, dot;
+  std::string json;
+};
+Outcome ShowPackCommand(Context& context, const PackShowOptions& options);
+
+struct PackVerifyOptions {
+  std::vector<std::string> packs;
+  std::string key;  // A public key that must have signed them.
+  std::string json;
+};
+Outcome VerifyPackCommand(Context& context, const PackVerifyOptions& options);
+
+struct PackDiffOptions {
+  std::string a, b;
+  bool content = false;
+  std::string json;
+};
+Outcome DiffPacksCommand(Context& context, const PackDiffOptions& options);
+
+struct PackKeygenOptions {
+  std::string out;
+};
+Outcome GenerateKeyCommand(Context& context, const PackKeygenOptions& options);
+
+struct PackSignOptions {
+  std::string pack;
+  std::string key;
+  std::string out;
+};
+Outcome SignPackCommand(Context& context, const PackSignOptions& options);
+
+// ---- models
+
+struct OptimizeOptions {
+  std::string model;
+  std::string out;
+  std::vector<std::string> packs;
+  std::string device = "roofline:h100";
+  std::string search = "backtrack";
+  double alpha = 1.5;
+  double time_limit_s = 60;
+  std::vector<std::string> without;
+  bool fast_math = false;
+  double tolerance = 1e-4;
+  double check_time_limit_s = 60;
+  std::uint64_t seed = 1;
+  std::string report;
+  std::string json;
+};
+// A stop ends the search; the best model so far is compared and written.
+Outcome OptimizeCommand(Context& context, const OptimizeOptions& options);
+
+struct ExplainOptions {
+  std::string report;
+  std::string dot, svg;
+};
+Outcome ExplainCommand(Context& context, const ExplainOptions& options);
 
 }  // namespace tenon::cli

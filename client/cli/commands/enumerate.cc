@@ -12,15 +12,6 @@
 namespace tenon::cli {
 namespace {
 
-// What the phases of the worker mean to a person.
-std::string_view StageOf(std::string_view phase) {
-  if (phase == "values") return "enumerate: values of smaller graphs";
-  if (phase == "graphs") return "enumerate: graphs";
-  if (phase == "classes") return "enumerate: classes";
-  if (phase == "samples") return "enumerate: classes at biased samples";
-  return phase;
-}
-
 Json Document(const worker::Enumeration& found) {
   Json by_size = Json::Array();
   for (const std::uint64_t count : found.graphs_by_size) by_size.Append(count);
@@ -63,6 +54,14 @@ void Print(const worker::Enumeration& found, Console& console) {
 
 }  // namespace
 
+std::string_view EnumerationStage(std::string_view phase) {
+  if (phase == "values") return "enumerate: values of smaller graphs";
+  if (phase == "graphs") return "enumerate: graphs";
+  if (phase == "classes") return "enumerate: classes";
+  if (phase == "samples") return "enumerate: classes at biased samples";
+  return phase;
+}
+
 std::uint64_t DefaultMemoryLimit() {
   std::ifstream file("/proc/meminfo");
   std::string word;
@@ -83,7 +82,7 @@ worker::EnumerateOptions ToWorkerOptions(const EnumerationOptions& options, Cont
       options.memory_limit_bytes > 0 ? options.memory_limit_bytes : DefaultMemoryLimit();
   result.time_limit_seconds = options.time_limit_s;
   result.progress = [&context](const worker::Progress& progress) {
-    context.console.Progress(StageOf(progress.phase), progress.done, progress.total);
+    context.console.Progress(EnumerationStage(progress.phase), progress.done, progress.total);
     return !context.interrupt.requested();
   };
   return result;

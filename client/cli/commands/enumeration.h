@@ -11,6 +11,9 @@ namespace tenon::cli {
 // context must outlive what is returned.
 worker::EnumerateOptions ToWorkerOptions(const EnumerationOptions& options, Context& context);
 
+// What a phase of the worker means to a person.
+std::string_view EnumerationStage(std::string_view phase);
+
 // Three quarters of the memory that the machine has free now; 0 when that is unknown.
 std::uint64_t DefaultMemoryLimit();
 

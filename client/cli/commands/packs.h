@@ -1,0 +1,25 @@
+// Packs by path or by name@version.
+#pragma once
+
+#include <string>
+
+#include "client/registry/pack_file.h"
+#include "core/base/status.h"
+
+namespace tenon::cli {
+
+// The file of a pack: `reference` itself when it is a path (it has a slash, ends in ".pack", or is
+// there), else the pack of that name, or NAME@VERSION, in the cache. NotFound.
+StatusOr<std::string> FindPack(const std::string& reference);
+
+// Found, read and checked; unsigned packs are accepted if `policy` says so.
+StatusOr<registry::PackFile> OpenPack(const std::string& reference,
+                                      const registry::PackPolicy& policy = {});
+
+// The public key of a --key argument: 64 hexadecimal digits, or a file that holds them.
+StatusOr<registry::PublicKey> ReadPublicKey(const std::string& text_or_path);
+
+// The secret key to sign with: of this file, or of the user's own, which is made on first use.
+StatusOr<registry::SigningKey> ReadSigningKey(const std::string& path);
+
+}  // namespace tenon::cli
