@@ -258,9 +258,11 @@ class Reducer::State {
   }
 
   // Unites a pair in the shared e-graph that is derived through terms which that does not hold.
+  // What the rules make of it waits for the next assumption: the pairs in between are cheaper to
+  // ask for alone.
   void Join(const Pair& p) {
-    if (!shared_->Union(class_of_[std::size_t(p.a)], class_of_[std::size_t(p.b)])) return;
-    saturator_->Run(*shared_, kShared, {}, rules_.count());
+    shared_->Union(class_of_[std::size_t(p.a)], class_of_[std::size_t(p.b)]);
+    shared_->Rebuild();
   }
 
   void Consider(const Pair& p) {

@@ -95,8 +95,8 @@ class EGraph {
     changes_.clear();
     first_new_ = static_cast<NodeId>(nodes_.size());
   }
-  // The node was created since then.
-  bool is_new(NodeId n) const { return n >= first_new_; }
+  // Nodes from here on were created since then.
+  NodeId first_new() const { return first_new_; }
   // Calls f(node) for the nodes that use a canonical class, dead ones and repetitions included.
   template <class F>
   void ForEachUse(ClassId c, const F& f) const {

@@ -3,9 +3,9 @@
 // sorts an iteration. Applying then changes the e-graph without disturbing the search.
 //
 // Incremental matching: a match that was not there before involves a new node or a class that was
-// united, at most `height` edges below its root. A walk upwards from the changed classes gives each
-// class its distance; roots that lie too far above any change are skipped. (A rule with several
-// roots is matched everywhere: the others may have changed alone.)
+// united, at most `height` edges below its root. A walk upwards from the changed classes finds the
+// nodes that may be such roots, each with its distance from the nearest change; nothing else is
+// looked at. (A rule with several roots is matched everywhere: the others may have changed alone.)
 #include "core/egraph/saturate.h"
 
 #include <algorithm>
@@ -138,33 +138,39 @@ void Saturator::TakeUsers(const EGraph& g) {
 }
 
 void Saturator::MarkChanges(const EGraph& g) {
-  above_change_.assign(g.class_bound(), kFar);
+  class_depth_.assign(g.class_bound(), kFar);
+  node_depth_.assign(g.node_bound(), kFar);
+  affected_.clear();
   queue_.clear();
-  const auto mark = [&](ClassId c, std::uint8_t distance) {
-    if (above_change_[std::size_t(c)] != kFar) return;
-    above_change_[std::size_t(c)] = distance;
+  const auto mark = [&](ClassId c, std::uint8_t depth) {
+    if (class_depth_[std::size_t(c)] != kFar) return;
+    class_depth_[std::size_t(c)] = depth;
     queue_.push_back(c);
   };
+  const auto affect = [&](NodeId n, std::uint8_t depth) {
+    if (!g.alive(n) || g.is_input(n) || node_depth_[std::size_t(n)] != kFar) return;
+    node_depth_[std::size_t(n)] = depth;
+    affected_.push_back({g.op(n), n, depth});
+  };
+  for (NodeId n = g.first_new(); n < NodeId(g.node_bound()); ++n) affect(n, 0);
   for (ClassId c : g.changes()) mark(g.Find(c), 0);
   const int height = rules_.height();
   for (std::size_t k = 0; k < queue_.size(); ++k) {
-    const std::uint8_t distance = above_change_[std::size_t(queue_[k])];
-    if (distance >= height) break;  // The queue is sorted by distance.
+    const auto above = static_cast<std::uint8_t>(class_depth_[std::size_t(queue_[k])] + 1);
+    if (above > height)
+      break;  // The queue is sorted by depth, so the first one found is the least.
     g.ForEachUse(queue_[k], [&](NodeId n) {
-      if (g.alive(n)) mark(g.class_of(n), static_cast<std::uint8_t>(distance + 1));
+      if (!g.alive(n)) return;
+      affect(n, above);
+      mark(g.class_of(n), above);
     });
   }
+  std::sort(affected_.begin(), affected_.end(), [](const Affected& x, const Affected& y) {
+    return x.op != y.op ? x.op < y.op : x.node < y.node;
+  });
 }
 
-bool Saturator::Changed(const EGraph& g, NodeId n, int height) const {
-  if (g.is_new(n)) return true;
-  const auto operands = g.operands(n);
-  return std::any_of(operands.begin(), operands.end(),
-                     [&](ClassId c) { return above_change_[std::size_t(c)] < height; });
-}
-
-void Saturator::MatchRule(const EGraph& g, std::size_t direction, std::size_t limit,
-                          bool everywhere) {
+void Saturator::MatchRule(std::size_t direction, std::size_t limit, bool everywhere) {
   const EGraphRule& rule = rules_.directions()[direction];
   const int height = rule.compiled().height();
   std::size_t count = 0;
@@ -179,18 +185,34 @@ void Saturator::MatchRule(const EGraph& g, std::size_t direction, std::size_t li
     }
     return ++count < limit;
   };
-  ForEachOp(rule.root(), [&](std::span<const NodeId> nodes) {
-    for (NodeId n : nodes) {
-      if (!everywhere && !Changed(g, n, height)) continue;
-      // A set that was truncated and grew again has other rules in old places.
-      std::unique_ptr<Matcher>& matcher = matchers_[direction];
-      if (matcher == nullptr || matcher->serial != rule.serial()) {
-        matcher = std::make_unique<Matcher>(*this, rule);
-      }
-      if (!matcher->engine.At(n, found)) return false;
+  const auto at = [&](NodeId n) {
+    // A set that was truncated and grew again has other rules in old places.
+    std::unique_ptr<Matcher>& matcher = matchers_[direction];
+    if (matcher == nullptr || matcher->serial != rule.serial()) {
+      matcher = std::make_unique<Matcher>(*this, rule);
+    }
+    return matcher->engine.At(n, found);
+  };
+  if (everywhere) {
+    ForEachOp(rule.root(), [&](std::span<const NodeId> nodes) {
+      return std::all_of(nodes.begin(), nodes.end(), at);
+    });
+    return;
+  }
+  const auto ops = [&](OpId op) {
+    auto it = std::lower_bound(affected_.begin(), affected_.end(), op,
+                               [](const Affected& x, OpId o) { return x.op < o; });
+    for (; it != affected_.end() && it->op == op; ++it) {
+      if (it->depth <= height && !at(it->node)) return false;
     }
     return true;
-  });
+  };
+  if (rule.root().op >= 0) {
+    ops(rule.root().op);
+  } else {
+    const auto span = rules_.vocabulary().with_skeleton(rule.root().skeleton);
+    std::all_of(span.begin(), span.end(), ops);
+  }
 }
 
 void Saturator::MatchAll(const EGraph& g, const SaturationLimits& limits, std::int32_t first_new) {
@@ -202,7 +224,7 @@ void Saturator::MatchAll(const EGraph& g, const SaturationLimits& limits, std::i
   for (std::size_t d = 0; d < directions.size(); ++d) {
     const bool everywhere =
         directions[d].number() >= first_new || directions[d].everywhere(limits.create);
-    MatchRule(g, d, limits.matches, everywhere);
+    MatchRule(d, limits.matches, everywhere);
   }
 }
 

@@ -62,9 +62,8 @@ class Saturator {
   void TakeSnapshot(const EGraph& g);
   void TakeUsers(const EGraph& g);
   void MarkChanges(const EGraph& g);
-  bool Changed(const EGraph& g, NodeId n, int height) const;
   void MatchAll(const EGraph& g, const SaturationLimits& limits, std::int32_t first_new);
-  void MatchRule(const EGraph& g, std::size_t direction, std::size_t limit, bool everywhere);
+  void MatchRule(std::size_t direction, std::size_t limit, bool everywhere);
   bool ApplyAll(EGraph& g, const SaturationLimits& limits, const std::optional<Goal>& goal,
                 SaturationResult& result);
   void Make(EGraph& g, const EGraphRule& rule, const Found& found, const SaturationLimits& limits);
@@ -78,8 +77,15 @@ class Saturator {
   std::vector<std::uint32_t> op_at_, class_at_, user_at_;
   std::vector<NodeId> by_op_, by_class_, users_;
   std::vector<std::uint32_t> next_;
-  // By class: how many edges above the nearest changed class it lies; 255: far.
-  std::vector<std::uint8_t> above_change_;
+  // What changed: nodes above changed classes, by operator, with how many edges below them the
+  // nearest change lies (0: the node is new).
+  struct Affected {
+    OpId op;
+    NodeId node;
+    std::uint8_t depth;
+  };
+  std::vector<Affected> affected_;
+  std::vector<std::uint8_t> class_depth_, node_depth_;  // kFar where nothing changed.
   std::vector<ClassId> queue_;
 
   std::vector<Found> found_;
