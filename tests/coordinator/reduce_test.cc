@@ -2,7 +2,9 @@
 #include "coordinator/reduce/reduce.h"
 
 #include <algorithm>
+#include <fstream>
 #include <set>
+#include <sstream>
 
 #include <gtest/gtest.h>
 
@@ -289,6 +291,21 @@ TEST(ReduceTest, TheMatrixUniverseNeedsFewRules) {
   EXPECT_EQ(r->pairs, 92'814u);  // With inputs: Transpose(Transpose(a)) and a, for each of three.
   EXPECT_EQ(r->underivable, 0u);
   EXPECT_LE(r->rules.size(), 30u);
+
+  // What the textbook says follows, at shapes that no two dims share.
+  std::ifstream in(TENON_SOURCE_DIR "/tests/rules/textbook.rules");
+  std::stringstream text;
+  text << in.rdbuf();
+  const auto textbook = rules::ParseRules(text.str(), "textbook.rules");
+  ASSERT_TRUE(textbook.ok()) << textbook.status();
+  ASSERT_EQ(textbook->size(), 10u);
+  egraph::Vocabulary words;
+  egraph::RuleSet kept(words);
+  for (const KeptRule& k : r->rules) kept.Add(std::make_shared<const rules::Rule>(k.rule));
+  for (const rules::ParsedRule& p : *textbook) {
+    ASSERT_TRUE(p.rule.ok()) << p.name;
+    EXPECT_TRUE(DerivesRule(kept, *p.rule, {.commutative = true})) << p.name;
+  }
 }
 
 }  // namespace
