@@ -71,7 +71,7 @@ title "4. Why the result is right"
 show tenon explain reports/qkv.h100.json
 
 title "5. Pictures"
-show tenon explain reports/resnet_block.h100.json --svg pictures/resnet_block.svg
+show tenon explain reports/resnet_block.h100.json --svg pictures/resnet_block.svg >/dev/null
 for number in 1 2 3 4 5; do
   pack=matrix
   ((number > 3)) && pack=conv

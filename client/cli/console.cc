@@ -248,10 +248,9 @@ void Console::Finish(Clock::time_point now) {
   if (stage_.empty()) return;
   const double elapsed = std::chrono::duration<double>(now - started_).count();
   ClearBar();
-  if (bars_ || elapsed >= 1) {
-    if (options_.log_format == LogFormat::kText) {
-      WriteAll(STDERR_FILENO, fmt::format("{}: {}\n", stage_, Duration(elapsed)));
-    }
+  // What took a while leaves a line where its bar was.
+  if (bars_ && elapsed >= 1) {
+    WriteAll(STDERR_FILENO, fmt::format("{}: {}\n", stage_, Duration(elapsed)));
   }
   stage_.clear();
 }

@@ -7,15 +7,12 @@
 
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
 #include <utility>
 
 #include "client/registry/file.h"
 
 namespace tenon::cli {
 namespace {
-
-namespace fs = std::filesystem;
 
 class Fd {
  public:
@@ -69,11 +66,6 @@ bool IsSpecial(const std::string& path) {
   return ::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode);
 }
 
-std::string Folder(const std::string& path) {
-  const fs::path parent = fs::path(path).parent_path();
-  return parent.empty() ? "." : parent.string();
-}
-
 }  // namespace
 
 StatusOr<std::string> ReadText(const std::string& path) {
@@ -124,10 +116,11 @@ Status CheckWritable(const std::string& path) {
     if (::access(path.c_str(), W_OK) != 0) return WriteError(path, errno);
     if (!S_ISREG(info.st_mode)) return OkStatus();
   }
-  const std::string folder = Folder(path);
-  if (::stat(folder.c_str(), &info) != 0) return WriteError(path, errno);
-  if (!S_ISDIR(info.st_mode)) return WriteError(path, ENOTDIR);
-  if (::access(folder.c_str(), W_OK | X_OK) != 0) return WriteError(path, errno);
+  // Asking for permission is not enough: a file system may be read-only or hold no files.
+  const std::string probe = fmt::format("{}.{}.probe", path, ::getpid());
+  Fd fd(::open(probe.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  if (fd.get() < 0) return WriteError(path, errno);
+  ::unlink(probe.c_str());
   return OkStatus();
 }
 

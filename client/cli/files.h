@@ -24,8 +24,8 @@ StatusOr<std::string> ReadText(const std::string& path);
 // InvalidArgument (a bad place) or ResourceExhausted (a full disk).
 Status WriteText(const std::string& path, std::string_view text);
 
-// Whether WriteText(path) has a chance: for commands that work long before they write. Creates
-// nothing.
+// Whether WriteText(path) has a chance: for commands that work long before they write. Leaves
+// nothing behind.
 Status CheckWritable(const std::string& path);
 
 // Delivers a document of --json: nowhere (empty), to stdout ("-") or into a file.

@@ -38,6 +38,7 @@ CLI::App* AddCommand(CLI::App& parent, const std::string& name, const std::strin
                      const std::string& examples) {
   CLI::App* command = parent.add_subcommand(name, what);
   command->fallthrough();  // -v and --log-format may stand anywhere.
+  command->option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   if (!examples.empty()) command->footer("Examples:\n" + examples);
   return command;
 }

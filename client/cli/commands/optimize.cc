@@ -144,13 +144,16 @@ Outcome OptimizeCommand(Context& context, const OptimizeOptions& options) {
   how.time_limit = Milliseconds(options.time_limit_s);
   how.fast_math = options.fast_math;
   how.stop = context.interrupt.token();
+  const auto search_start = Clock::now();
   StatusOr<optimizer::SearchResult> result = optimizer::OptimizeGraph(
       original.graph(), rules, *device, how, [&](const optimizer::SearchProgress& progress) {
         console.Progress("search", static_cast<std::uint64_t>(progress.graphs), 0);
       });
   if (!result.ok()) return base::Annotate(result.status(), options.model);
 
+  const double search_seconds = SecondsSince(search_start);
   std::vector<std::string> notes;
+  console.Progress("fold", 0, 0);
   ASSIGN_OR_RETURN(const Model optimized, Rebuilt(original, result->graph, notes));
   console.Progress("compare", 0, 0);
   ASSIGN_OR_RETURN(const Comparison comparison,
@@ -178,6 +181,7 @@ Outcome OptimizeCommand(Context& context, const OptimizeOptions& options) {
   report.alpha = options.alpha;
   report.check = CheckOf(comparison);
   report.notes.insert(report.notes.end(), notes.begin(), notes.end());
+  report.search_seconds = search_seconds;
   report.seconds = SecondsSince(start);
   PrintSummary(report, comparison, console);
   const std::string json = optimizer::ToJson(report);
