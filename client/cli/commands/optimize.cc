@@ -17,6 +17,7 @@
 #include "optimizer/fold/fold.h"
 #include "optimizer/fold/simplify.h"
 #include "optimizer/onnx/model.h"
+#include "optimizer/search/built_in.h"
 #include "optimizer/search/optimize.h"
 
 namespace tenon::cli {
@@ -43,9 +44,11 @@ bool LeftOut(const rules::Rule& rule, const std::vector<std::string>& patterns) 
   });
 }
 
-// The rules of all packs but those that --without names.
+// The search's own rules and those of all packs, but those that --without names.
 StatusOr<std::vector<SearchRule>> ReadRules(const OptimizeOptions& options, Console& console) {
-  std::vector<SearchRule> rules;
+  std::vector<SearchRule> rules = optimizer::BuiltInRules();
+  std::erase_if(rules,
+                [&](const SearchRule& rule) { return LeftOut(*rule.rule, options.without); });
   for (const std::string& reference : options.packs) {
     ASSIGN_OR_RETURN(const registry::PackFile pack, OpenPack(reference));
     console.Log("pack", {{"reference", pack.reference()},
@@ -132,7 +135,8 @@ Outcome OptimizeCommand(Context& context, const OptimizeOptions& options) {
                    optimizer::OpenDevice(options.device));
   ASSIGN_OR_RETURN(const std::vector<SearchRule> rules, ReadRules(options, console));
   if (options.packs.empty()) {
-    console.Warn("without --pack there are no rules: the model is only simplified");
+    console.Warn(
+        "without --pack there are no rules but the built-in ones: little more than simplification");
   }
   console.Progress("read", 0, 0);
   ASSIGN_OR_RETURN(const Model original, optimizer::Import(options.model));
