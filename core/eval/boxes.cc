@@ -21,8 +21,8 @@ struct Interval {
     return {a.lo - b.hi, a.hi - b.lo};
   }
   friend Interval operator*(const Interval& a, const Interval& b) {
-    const auto [lo, hi] = std::minmax({a.lo * b.lo, a.lo * b.hi, a.hi * b.lo, a.hi * b.hi});
-    return {lo, hi};
+    const auto [least, most] = std::minmax({a.lo * b.lo, a.lo * b.hi, a.hi * b.lo, a.hi * b.hi});
+    return {least, most};
   }
 };
 
