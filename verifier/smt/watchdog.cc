@@ -31,7 +31,9 @@ void Watchdog::Run() {
   absl::MutexLock lock(&mutex_);
   while (!stop_) {
     const std::uint64_t seen = query_;
-    const auto changed = [&] { return stop_ || query_ != seen; };
+    const auto changed = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+      return stop_ || query_ != seen;
+    };
     const auto check = absl::Condition(&changed);
     if (seen % 2 == 0) {
       mutex_.Await(check);
