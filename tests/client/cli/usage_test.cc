@@ -38,6 +38,19 @@ TEST(UsageTest, WrongUsageExitsWithTwoAndOneLineThatNamesTheHelp) {
       {{"universe", "show"}, "universe"},
       {{"universe", "list", "--bogus"}, "--bogus"},
       {{"--log-format", "xml", "universe", "list"}, "xml"},
+      {{"enumerate"}, "--universe"},
+      {{"enumerate", "--universe", "matrix", "--max-operators", "0"}, "--max-operators"},
+      {{"enumerate", "--universe", "matrix", "--mode", "sometimes"}, "sometimes"},
+      {{"enumerate", "--universe", "matrix", "--memory-limit", "much"}, "much"},
+      {{"generate", "--universe", "matrix"}, "--out"},
+      {{"prove"}, "files"},
+      {{"pack", "diff", "a.pack"}, "b"},
+      {{"pack", "keygen"}, "--out"},
+      {{"optimize", "m.onnx"}, "--out"},
+      {{"optimize", "m.onnx", "-o", "o.onnx", "--alpha", "0.5"}, "--alpha"},
+      {{"optimize", "m.onnx", "-o", "o.onnx", "--search", "luck"}, "luck"},
+      {{"optimize", "m.onnx", "-o", "o.onnx", "--time-limit", "-3"}, "--time-limit"},
+      {{"explain"}, "report"},
   };
   for (const UsageCase& wrong : cases) {
     const RunResult r = Tenon(wrong.arguments);
@@ -53,7 +66,24 @@ TEST(UsageTest, WrongUsageExitsWithTwoAndOneLineThatNamesTheHelp) {
 
 TEST(HelpTest, EveryCommandHasHelpOnStdout) {
   const std::vector<std::vector<std::string>> commands = {
-      {}, {"universe"}, {"universe", "list"}, {"universe", "show"}};
+      {},
+      {"universe"},
+      {"universe", "list"},
+      {"universe", "show"},
+      {"enumerate"},
+      {"generate"},
+      {"prove"},
+      {"pack"},
+      {"pack", "add"},
+      {"pack", "list"},
+      {"pack", "show"},
+      {"pack", "verify"},
+      {"pack", "diff"},
+      {"pack", "keygen"},
+      {"pack", "sign"},
+      {"optimize"},
+      {"explain"},
+  };
   for (std::vector<std::string> command : commands) {
     command.emplace_back("--help");
     const RunResult r = Tenon(command);
