@@ -14,6 +14,7 @@
 #include "verifier/nf/compare.h"
 #include "verifier/nf/denote.h"
 #include "verifier/nf/unsupported.h"
+#include "verifier/screen.h"
 
 namespace tenon::verifier {
 
@@ -261,13 +262,16 @@ std::optional<Verdict> Proof::CheckForm() {
     const std::string never = "no sizes fulfil the conditions of the rule and of its source";
     if (p.hypotheses.contradiction) return Make(VerdictKind::kVacuous, never);
     p.solver = std::make_unique<smt::Solver>(p.symbols, p.hypotheses.rest, p.budget.solver);
-    switch (p.solver->HypothesesCanHold()) {
-      case smt::Solver::Answer::kYes:
-        break;
-      case smt::Solver::Answer::kNo:
-        return Make(VerdictKind::kVacuous, never);
-      case smt::Solver::Answer::kUnknown:
-        return Make(VerdictKind::kUnknown, "whether the rule's conditions can hold is not known");
+    // Sizes that fulfil them are the cheapest proof that there are some.
+    if (!FindSizes(p.rule, SeedOf(p.rule))) {
+      switch (p.solver->HypothesesCanHold()) {
+        case smt::Solver::Answer::kYes:
+          break;
+        case smt::Solver::Answer::kNo:
+          return Make(VerdictKind::kVacuous, never);
+        case smt::Solver::Answer::kUnknown:
+          return Make(VerdictKind::kUnknown, "whether the rule's conditions can hold is not known");
+      }
     }
     p.session = std::make_unique<nf::Session>(p.symbols, *p.solver, p.budget.terms, p.budget.fault);
     p.session->eliminated = p.hypotheses.eliminated;

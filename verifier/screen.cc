@@ -256,6 +256,12 @@ std::optional<Counterexample> TestAt(const rules::Rule& rule,
   return found;
 }
 
+std::optional<std::vector<std::int64_t>> FindSizes(const rules::Rule& rule, std::uint64_t seed) {
+  const ScreenOptions options;
+  Random random(seed);
+  return Tester(rule, options).Draw(random);
+}
+
 std::uint64_t SeedOf(const rules::Rule& rule) {
   rules::Rule plain = rule;
   plain.name = "r";

@@ -9,6 +9,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "core/rules/rule.h"
 #include "verifier/verdict.h"
@@ -37,6 +38,9 @@ Screened Screen(const rules::Rule& rule, const ScreenOptions& options);
 std::optional<Counterexample> TestAt(const rules::Rule& rule,
                                      const std::map<base::Symbol, std::int64_t>& sizes,
                                      const ScreenOptions& options);
+
+// Sizes at which the rule applies, by symbol; nothing if random ones were not found.
+std::optional<std::vector<std::int64_t>> FindSizes(const rules::Rule& rule, std::uint64_t seed);
 
 // A seed that depends on what the rule says.
 std::uint64_t SeedOf(const rules::Rule& rule);

@@ -35,13 +35,25 @@ std::size_t DegreeOf(const nf::RealProblem& problem) {
   return degree;
 }
 
+Balance BalanceOf(z3::check_result result, std::map<base::Symbol, std::int64_t> model) {
+  switch (result) {
+    case z3::unsat:
+      return {Balance::Kind::kYes, {}};
+    case z3::sat:
+      return {Balance::Kind::kNo, std::move(model)};
+    case z3::unknown:
+      break;
+  }
+  return {Balance::Kind::kUnknown, {}};
+}
+
 }  // namespace
 
 class Solver::Impl {
  public:
-  Impl(const base::Symbols& symbols, std::vector<Condition> hypotheses, const SolverLimits& limits)
+  Impl(const base::Symbols& symbols, const std::vector<Condition>& hypotheses,
+       const SolverLimits& limits)
       : limits_(limits),
-        symbols_(symbols),
         encoder_(context_, symbols),
         solver_(context_, "QF_LIA"),
         watchdog_(context_, limits.watchdog) {
@@ -88,18 +100,6 @@ class Solver::Impl {
     return result;
   }
 
-  Balance BalanceOf(z3::check_result result, std::map<base::Symbol, std::int64_t> model) {
-    switch (result) {
-      case z3::unsat:
-        return {Balance::Kind::kYes, {}};
-      case z3::sat:
-        return {Balance::Kind::kNo, std::move(model)};
-      case z3::unknown:
-        break;
-    }
-    return {Balance::Kind::kUnknown, {}};
-  }
-
   z3::expr Sum(const nf::RealSum& sum, const z3::expr_vector& variables) {
     z3::expr_vector terms(context_);
     for (const nf::RealTerm& t : sum) {
@@ -137,7 +137,6 @@ class Solver::Impl {
   }
 
   SolverLimits limits_;
-  const base::Symbols& symbols_;
   z3::context context_;
   Encoder encoder_;
   z3::solver solver_;
@@ -174,9 +173,14 @@ class Solver::Impl {
 
 Solver::Solver(const base::Symbols& symbols, std::vector<Condition> hypotheses,
                const SolverLimits& limits)
-    : impl_(std::make_unique<Impl>(symbols, std::move(hypotheses), limits)) {}
+    : symbols_(symbols), hypotheses_(std::move(hypotheses)), limits_(limits) {}
 
 Solver::~Solver() = default;
+
+Solver::Impl& Solver::impl() {
+  if (impl_ == nullptr) impl_ = std::make_unique<Impl>(symbols_, hypotheses_, limits_);
+  return *impl_;
+}
 
 // Z3's exceptions end here: whatever it could not do is not known.
 template <class F, class T>
@@ -190,7 +194,8 @@ T Entered(F f, T otherwise) {
 
 Solver::Answer Solver::HypothesesCanHold() {
   const auto ask = [&] {
-    return impl_->Ask([&] { return impl_->context_.bool_val(true); }, nullptr);
+    Impl& z = impl();
+    return z.Ask([&] { return z.context_.bool_val(true); }, nullptr);
   };
   switch (Entered(ask, z3::unknown)) {
     case z3::sat:
@@ -204,47 +209,58 @@ Solver::Answer Solver::HypothesesCanHold() {
 }
 
 bool Solver::Unsat(std::span<const Condition> all) {
-  const auto ask = [&] { return impl_->Ask([&] { return impl_->encoder_.All(all); }, nullptr); };
+  const auto ask = [&] {
+    Impl& z = impl();
+    return z.Ask([&] { return z.encoder_.All(all); }, nullptr);
+  };
   return Entered(ask, z3::unknown) == z3::unsat;
 }
 
 bool Solver::Implies(std::span<const Condition> given, std::span<const Condition> claims) {
-  Impl& z = *impl_;
-  const auto question = [&] { return z.encoder_.All(given) && !z.encoder_.All(claims); };
-  return Entered([&] { return z.Ask(question, nullptr); }, z3::unknown) == z3::unsat;
+  const auto ask = [&] {
+    Impl& z = impl();
+    return z.Ask([&] { return z.encoder_.All(given) && !z.encoder_.All(claims); }, nullptr);
+  };
+  return Entered(ask, z3::unknown) == z3::unsat;
 }
 
 Balance Solver::Balanced(std::span<const Condition> given, std::span<const nf::Piece> pieces) {
-  Impl& z = *impl_;
   std::map<base::Symbol, std::int64_t> model;
-  const auto question = [&] {
-    z3::expr_vector terms(z.context_);
-    for (const nf::Piece& p : pieces) {
-      const z3::expr weight = z.encoder_.Of(p.weight);
-      terms.push_back(
-          p.when.empty() ? weight : z3::ite(z.encoder_.All(p.when), weight, z.encoder_.Integer(0)));
-    }
-    return z.encoder_.All(given) && z.encoder_.Sum(terms) != 0;
+  const auto ask = [&] {
+    Impl& z = impl();
+    const auto question = [&] {
+      z3::expr_vector terms(z.context_);
+      for (const nf::Piece& p : pieces) {
+        const z3::expr weight = z.encoder_.Of(p.weight);
+        const z3::expr zero = z.encoder_.Integer(0);
+        terms.push_back(p.when.empty() ? weight : z3::ite(z.encoder_.All(p.when), weight, zero));
+      }
+      return z.encoder_.All(given) && z.encoder_.Sum(terms) != 0;
+    };
+    return z.Ask(question, &model);
   };
-  const z3::check_result result = Entered([&] { return z.Ask(question, &model); }, z3::unknown);
-  return z.BalanceOf(result, std::move(model));
+  const z3::check_result result = Entered(ask, z3::unknown);
+  return BalanceOf(result, std::move(model));
 }
 
 Balance Solver::SameSets(std::span<const Condition> given, std::span<const nf::Piece> left,
                          std::span<const nf::Piece> right) {
-  Impl& z = *impl_;
   std::map<base::Symbol, std::int64_t> model;
-  const auto question = [&] {
-    return z.encoder_.All(given) && z.encoder_.AnyOf(left) != z.encoder_.AnyOf(right);
+  const auto ask = [&] {
+    Impl& z = impl();
+    const auto question = [&] {
+      return z.encoder_.All(given) && z.encoder_.AnyOf(left) != z.encoder_.AnyOf(right);
+    };
+    return z.Ask(question, &model);
   };
-  const z3::check_result result = Entered([&] { return z.Ask(question, &model); }, z3::unknown);
-  return z.BalanceOf(result, std::move(model));
+  const z3::check_result result = Entered(ask, z3::unknown);
+  return BalanceOf(result, std::move(model));
 }
 
 bool Solver::RealZero(const nf::RealProblem& problem) {
-  return Entered([&] { return impl_->RealZero(problem); }, false);
+  return Entered([&] { return impl().RealZero(problem); }, false);
 }
 
-const SolverCounts& Solver::counts() const { return impl_->counts_; }
+SolverCounts Solver::counts() const { return impl_ == nullptr ? SolverCounts{} : impl_->counts_; }
 
 }  // namespace tenon::smt
