@@ -41,7 +41,7 @@ void PutHash(std::string& out, const Hash128& h) {
 // the roots are found through operands, so rules with one output need no list of nodes.
 class ArenaHost {
  public:
-  ArenaHost(const rules::CompiledRule& rule, const Arena& arena) : rule_(rule), arena_(arena) {}
+  ArenaHost(const RuleSet::Entry& entry, const Arena& arena) : entry_(entry), arena_(arena) {}
   // For rules with several outputs. `users` is sorted.
   void SetGraph(std::span<const NodeId> running, std::span<const std::pair<NodeId, NodeId>> users) {
     running_ = running;
@@ -51,15 +51,13 @@ class ArenaHost {
   std::int32_t class_of(std::int32_t node) const { return node; }
   std::span<const std::int32_t> operands(std::int32_t node) const { return at(node).operands; }
   bool Accepts(std::int32_t node, NodeId pattern) const {
-    const graph::Node& n = at(node);
-    if (n.is_input()) return false;
-    const rules::PatternOp& p = rule_.pattern_op(pattern);
-    if (n.op->index() != p.op->index()) return false;
-    if (n.op == p.op) return true;
-    return p.symbolic ? rules::SplitSizes(*n.op).skeleton == p.skeleton : *n.op == *p.op;
+    const Arena::OperatorFacts* op = arena_.facts_[std::size_t(node)].op;
+    if (op == nullptr || op->skeleton != entry_.skeletons[std::size_t(pattern)]) return false;
+    const rules::PatternOp& p = entry_.compiled.pattern_op(pattern);
+    return p.symbolic || *at(node).op == *p.op;
   }
   void CopySizes(std::int32_t node, std::int64_t* out) const {
-    for (const ops::Size& s : rules::SplitSizes(*at(node).op).sizes) *out++ = s.constant();
+    for (const std::int64_t s : arena_.facts_[std::size_t(node)].op->sizes) *out++ = s;
   }
   template <class F>
   bool ForEachNode(std::int32_t c, NodeId, const F& f) const {
@@ -89,7 +87,7 @@ class ArenaHost {
 
  private:
   const graph::Node& at(std::int32_t id) const { return arena_.graph().node(id); }
-  const rules::CompiledRule& rule_;
+  const RuleSet::Entry& entry_;
   const Arena& arena_;
   std::span<const NodeId> running_;
   std::span<const std::pair<NodeId, NodeId>> users_;
@@ -127,6 +125,20 @@ Arena::Arena(graph::Graph g, const RuleSet& rules, const Device& device)
   Learn();
 }
 
+const Arena::OperatorFacts& Arena::FactsOf(const ops::Operator& op) {
+  auto [it, added] = operators_.try_emplace(&op);
+  OperatorFacts& facts = it->second;
+  if (!added) return facts;
+  std::string bytes;
+  rules::wire::WriteOperator(bytes, op,
+                             [&](const base::Poly& p) { base::PutSigned(bytes, p.constant()); });
+  facts.hash = HashBytes(bytes);
+  const rules::SplitOperator split = rules::SplitSizes(op);
+  facts.skeleton = rules_.Skeleton(split.skeleton);
+  for (const ops::Size& s : split.sizes) facts.sizes.push_back(s.constant());
+  return facts;
+}
+
 Hash128 Arena::HashNode(const graph::Node& n) {
   std::string bytes;
   bytes.push_back(char(n.type->dtype));
@@ -135,15 +147,8 @@ Hash128 Arena::HashNode(const graph::Node& n) {
     base::PutVarint(bytes, std::uint64_t(n.input));
     return HashBytes(bytes);
   }
-  auto [it, added] = operator_hash_.try_emplace(n.op.get());
-  if (added) {
-    std::string op;
-    rules::wire::WriteOperator(op, *n.op,
-                               [&](const base::Poly& p) { base::PutSigned(op, p.constant()); });
-    it->second = HashBytes(op);
-  }
   bytes.push_back('o');
-  PutHash(bytes, it->second);
+  PutHash(bytes, FactsOf(*n.op).hash);
   std::vector<Hash128> operands;
   for (const NodeId o : n.operands) operands.push_back(facts_[std::size_t(o)].hash);
   if (ops::InfoOf(*n.op).commutative && operands[1] < operands[0]) {
@@ -158,6 +163,7 @@ void Arena::Learn() {
     const NodeId id = NodeId(facts_.size());
     Facts facts;
     facts.hash = HashNode(g_.node(id));
+    if (!g_.node(id).is_input()) facts.op = &FactsOf(*g_.node(id).op);
     facts.canonical = by_hash_.try_emplace(facts.hash, id).first->second;
     // A copy of a node with other operands of equal content has the same hash and is not new.
     if (facts.canonical == id) facts.cost = device_.CostOf(g_, id);
@@ -375,9 +381,13 @@ const std::vector<Rewriting>& Arena::Alternatives(NodeId id) {
   if (facts_[std::size_t(id)].alternatives_known) return alternatives_[std::size_t(id)];
   std::vector<Rewriting> out;
   for (const int r : rules_.single(*g_.node(id).op)) {
-    const rules::CompiledRule& compiled = rules_.entries()[std::size_t(r)].compiled;
+    const RuleSet::Entry& entry = rules_.entries()[std::size_t(r)];
+    const rules::CompiledRule& compiled = entry.compiled;
+    // Most rules fail at the root.
+    const int root = entry.skeletons[std::size_t(compiled.roots()[0])];
+    if (facts_[std::size_t(id)].op->skeleton != root) continue;
     std::vector<rules::Match> matches;
-    const ArenaHost host(compiled, *this);
+    const ArenaHost host(entry, *this);
     Engine engine(compiled, host);
     engine.At(id, [&] {
       matches.push_back(MatchOf(compiled, engine));
@@ -421,8 +431,11 @@ std::vector<Rewriting> Arena::JointAlternatives(std::span<const NodeId> running)
   std::vector<std::vector<std::int32_t>> taken;  // Rule and sorted roots.
   for (const NodeId id : running) {
     for (const int r : rules_.multiple(*g_.node(id).op)) {
-      const rules::CompiledRule& compiled = rules_.entries()[std::size_t(r)].compiled;
-      ArenaHost host(compiled, *this);
+      const RuleSet::Entry& entry = rules_.entries()[std::size_t(r)];
+      const rules::CompiledRule& compiled = entry.compiled;
+      const int first = entry.skeletons[std::size_t(compiled.roots()[0])];
+      if (facts_[std::size_t(id)].op->skeleton != first) continue;
+      ArenaHost host(entry, *this);
       host.SetGraph(running, users);
       Engine engine(compiled, host);
       engine.At(id, [&] {

@@ -79,11 +79,18 @@ class Arena {
 
  private:
   friend class ArenaHost;
+  // What is known of an operator, whoever uses it.
+  struct OperatorFacts {
+    Hash128 hash;
+    int skeleton = -1;                // RuleSet::Skeleton.
+    std::vector<std::int64_t> sizes;  // In the order of Fields().
+  };
   struct Facts {
     graph::NodeId canonical = graph::kNoNode;
     Hash128 hash;
     double cost = 0;
-    bool clean = false;  // Canonical, and so is everything below.
+    const OperatorFacts* op = nullptr;  // Null for an input.
+    bool clean = false;                 // Canonical, and so is everything below.
     bool alternatives_known = false;
   };
   struct HashOfKey {
@@ -100,6 +107,7 @@ class Arena {
   std::optional<graph::NodeId> NormalSlice(const ops::Slice& slice, graph::NodeId of);
   std::optional<graph::NodeId> NormalConcat(const ops::Concat& concat,
                                             std::span<const graph::NodeId> pieces);
+  const OperatorFacts& FactsOf(const ops::Operator& op);
   Hash128 HashNode(const graph::Node& n);
   // The canonical targets of a match, or nothing when the match is useless or does not fit.
   std::optional<std::vector<graph::NodeId>> Targets(int rule, const rules::Match& match);
@@ -112,7 +120,7 @@ class Arena {
   std::vector<Facts> facts_;
   std::vector<std::vector<Rewriting>> alternatives_;
   std::unordered_map<Hash128, graph::NodeId, HashOfHash128> by_hash_;
-  std::unordered_map<const ops::Operator*, Hash128> operator_hash_;
+  std::unordered_map<const ops::Operator*, OperatorFacts> operators_;
   // Targets of joint rewritings by rule and roots.
   std::unordered_map<std::vector<std::int32_t>, std::vector<graph::NodeId>, HashOfKey> joint_;
   std::vector<std::uint32_t> seen_, marks_;

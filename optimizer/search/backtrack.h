@@ -17,9 +17,9 @@ struct BacktrackLimits {
   // best (a piece of a model is small against the slack of the whole).
   double alpha = 1.0;
   double slack_us = 0;
-  std::int64_t steps = 1000;       // Graphs that are expanded.
-  std::int64_t graphs = 100'000;   // Graphs that are made and priced; bounds the memory.
-  std::int64_t patience = 10'000;  // Expansions since the last improvement.
+  std::int64_t steps = 1000;      // Graphs that are expanded.
+  std::int64_t graphs = 100'000;  // Graphs that are made and priced; bounds the memory.
+  std::int64_t patience = 5'000;  // Expansions since the last improvement.
   // Asked before each expansion; true ends the search with the best graph so far.
   std::function<bool()> stop;
 };

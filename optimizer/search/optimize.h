@@ -33,7 +33,7 @@ struct SearchOptions {
   // each).
   std::int64_t graph_limit = 400'000;
   // The search of one piece ends after so many expansions without an improvement.
-  std::int64_t patience = 10'000;
+  std::int64_t patience = 5'000;
   std::chrono::milliseconds time_limit = std::chrono::milliseconds::max();
   // Allows rules of float class `domain` (docs/float-classes.md).
   bool fast_math = false;

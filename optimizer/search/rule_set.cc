@@ -20,9 +20,27 @@ RuleSet::RuleSet(std::span<const SearchRule> rules, bool fast_math)
       const bool single = compiled->roots().size() == 1;
       has_multiple_ = has_multiple_ || !single;
       (single ? single_ : multiple_)[kind].push_back(int(entries_.size()));
-      entries_.push_back({std::move(*compiled), int(k)});
+      std::vector<int> skeletons(rule->graph.size(), -1);
+      for (const graph::NodeId id : rule->graph.Reachable(compiled->roots())) {
+        if (rule->graph.node(id).is_input()) continue;
+        const ops::Operator& skeleton = compiled->pattern_op(id).skeleton;
+        int& number = skeletons[std::size_t(id)] = Skeleton(skeleton);
+        if (number >= 0) continue;
+        number = int(skeletons_.size());
+        skeleton_by_hash_.emplace(ops::Hash(skeleton), number);
+        skeletons_.push_back(skeleton);
+      }
+      entries_.push_back({std::move(*compiled), int(k), std::move(skeletons)});
     }
   }
+}
+
+int RuleSet::Skeleton(const ops::Operator& skeleton) const {
+  const auto [first, last] = skeleton_by_hash_.equal_range(ops::Hash(skeleton));
+  for (auto it = first; it != last; ++it) {
+    if (skeletons_[std::size_t(it->second)] == skeleton) return it->second;
+  }
+  return -1;
 }
 
 }  // namespace tenon::optimizer

@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "core/rules/compiled.h"
@@ -23,7 +24,8 @@ class RuleSet {
  public:
   struct Entry {
     rules::CompiledRule compiled;
-    int source = 0;  // Index into the rules that the set was made from.
+    int source = 0;              // Index into the rules that the set was made from.
+    std::vector<int> skeletons;  // By node of the rule's graph: Skeleton of its operator, or -1.
     bool forward() const { return compiled.direction() == rules::Direction::kForward; }
   };
 
@@ -37,12 +39,17 @@ class RuleSet {
   std::span<const int> single(const ops::Operator& op) const { return single_[op.index()]; }
   // Entries with several outputs whose first root is such an operator, ascending.
   std::span<const int> multiple(const ops::Operator& op) const { return multiple_[op.index()]; }
+  // The number of an operator without its sizes (rules::SplitSizes) among all that the patterns
+  // have; -1 for one that no pattern has. Matching compares numbers.
+  int Skeleton(const ops::Operator& skeleton) const;
   bool has_multiple() const { return has_multiple_; }
   // Rules left out because of their float class.
   int refused() const { return refused_; }
 
  private:
   std::vector<Entry> entries_;
+  std::vector<ops::Operator> skeletons_;
+  std::unordered_multimap<std::size_t, int> skeleton_by_hash_;
   std::vector<std::vector<int>> single_, multiple_;  // By kind of operator.
   bool has_multiple_ = false;
   int refused_ = 0;

@@ -1,0 +1,64 @@
+// How many graphs the search makes and prices in a second, and what whole models take.
+#include <benchmark/benchmark.h>
+
+#include <string>
+
+#include "optimizer/search/built_in.h"
+#include "optimizer/search/optimize.h"
+#include "tests/optimizer/lecture_graphs.h"
+#include "tests/optimizer/rule_files.h"
+
+namespace tenon::optimizer {
+namespace {
+
+std::vector<SearchRule> Rules() {
+  std::vector<SearchRule> rules = LectureRules();
+  for (SearchRule& r : BuiltInRules()) rules.push_back(std::move(r));
+  return rules;
+}
+
+void Run(benchmark::State& state, const graph::Graph& g) {
+  const auto rules = Rules();
+  const auto device = OpenDevice("roofline:h100");
+  CHECK(device.ok());
+  std::int64_t graphs = 0, steps = 0;
+  double cost = 0;
+  for (auto _ : state) {
+    const auto result = OptimizeGraph(g, rules, **device, {});
+    CHECK(result.ok());
+    graphs += result->graphs_explored;
+    steps += result->steps_spent;
+    cost = result->cost_after_us;
+  }
+  state.counters["graphs/s"] = benchmark::Counter(double(graphs), benchmark::Counter::kIsRate);
+  state.counters["steps/s"] = benchmark::Counter(double(steps), benchmark::Counter::kIsRate);
+  state.counters["cost_us"] = cost;
+}
+
+void BM_ResnetBlock(benchmark::State& state) { Run(state, ResnetBlock()); }
+BENCHMARK(BM_ResnetBlock)->Unit(benchmark::kMillisecond);
+void BM_Qkv(benchmark::State& state) { Run(state, Qkv()); }
+BENCHMARK(BM_Qkv)->Unit(benchmark::kMillisecond);
+void BM_Lora(benchmark::State& state) { Run(state, Lora()); }
+BENCHMARK(BM_Lora)->Unit(benchmark::kMillisecond);
+
+// As many blocks in a row as the argument says: equal pieces are searched once.
+void BM_Blocks(benchmark::State& state) {
+  Builder b;
+  auto x = b.Activation("x", {32, 64, 56, 56});
+  for (std::int64_t k = 0; k < state.range(0); ++k) {
+    const std::string n = std::to_string(k);
+    const auto left =
+        b.Add(ops::Relu{}, {b.Add(Conv3x3(), {x, b.Weight("a" + n, {64, 64, 3, 3})})});
+    const auto right =
+        b.Add(ops::Relu{}, {b.Add(ops::Conv{}, {x, b.Weight("c" + n, {64, 64, 1, 1})})});
+    const auto sum =
+        b.Add(ops::Add{}, {b.Add(Conv3x3(), {left, b.Weight("b" + n, {64, 64, 3, 3})}), right});
+    x = b.Add(ops::Relu{}, {sum});
+  }
+  Run(state, b.Done({x}));
+}
+BENCHMARK(BM_Blocks)->Arg(4)->Arg(16)->Arg(64)->Unit(benchmark::kMillisecond);
+
+}  // namespace
+}  // namespace tenon::optimizer
