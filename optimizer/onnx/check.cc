@@ -254,7 +254,34 @@ Status CheckValues(const GraphProto& graph, const std::filesystem::path& folder)
   return OkStatus();
 }
 
-Status RunChecker(const ModelProto& model, const std::filesystem::path& folder) {
+namespace {
+
+// Gives the tensors that have no shape one, and takes it away again.
+class WithShapes {
+ public:
+  explicit WithShapes(GraphProto& graph) {
+    for (auto* list : {graph.mutable_input(), graph.mutable_output()}) {
+      for (auto& v : *list) {
+        if (!v.type().has_tensor_type() || v.type().tensor_type().has_shape()) continue;
+        without_.push_back(v.mutable_type()->mutable_tensor_type());
+        without_.back()->mutable_shape();
+      }
+    }
+  }
+  ~WithShapes() {
+    for (auto* type : without_) type->clear_shape();
+  }
+  WithShapes(const WithShapes&) = delete;
+  WithShapes& operator=(const WithShapes&) = delete;
+
+ private:
+  std::vector<onnx::TypeProto_Tensor*> without_;
+};
+
+}  // namespace
+
+Status RunChecker(ModelProto& model, const std::filesystem::path& folder) {
+  const WithShapes shapes(*model.mutable_graph());
   onnx::checker::CheckerContext context;
   // Newer IR versions only add fields, which are carried; the checker refuses them outright.
   context.set_ir_version(
@@ -275,11 +302,17 @@ Status RunChecker(const ModelProto& model, const std::filesystem::path& folder) 
   return OkStatus();
 }
 
-StatusOr<ModelProto> InferTypes(const ModelProto& model, bool strict) {
+StatusOr<ModelProto> InferTypes(const ModelProto& model, Inference how) {
   ModelProto out = Skeleton(model);
+  if (how == Inference::kNoDeclared) {
+    out.mutable_graph()->clear_value_info();
+    for (auto& v : *out.mutable_graph()->mutable_output()) {
+      if (v.type().has_tensor_type()) v.mutable_type()->mutable_tensor_type()->clear_shape();
+    }
+  }
   try {
-    onnx::shape_inference::InferShapes(out, onnx::OpSchemaRegistry::Instance(),
-                                       onnx::ShapeInferenceOptions(strict, strict ? 1 : 0, true));
+    const onnx::ShapeInferenceOptions options(how == Inference::kAll, 1, true);
+    onnx::shape_inference::InferShapes(out, onnx::OpSchemaRegistry::Instance(), options);
   } catch (const std::exception& e) {
     return FromOnnx(e.what());
   }

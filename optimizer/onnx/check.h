@@ -1,6 +1,7 @@
 // What a file must be before the importer looks at its meaning, and what ONNX's own library says.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 
@@ -22,11 +23,21 @@ Status SortNodes(onnx::GraphProto& graph);
 Status CheckValues(const onnx::GraphProto& graph, const std::filesystem::path& folder);
 
 // ONNX's checker on a model whose opsets it knows. InvalidArgument with its message, in one line.
-Status RunChecker(const onnx::ModelProto& model, const std::filesystem::path& folder);
+// It insists on shapes of inputs and outputs, which runtimes do not and many files leave out: these
+// are given one while it runs (`model` is as before when this returns).
+Status RunChecker(onnx::ModelProto& model, const std::filesystem::path& folder);
+
+// How much of a file ONNX's strict shape inference accepts. What a file passed is asked of the
+// result, too.
+enum class Inference : std::uint8_t {
+  kAll,         // Everything.
+  kNoTypes,     // But for the element types that operators allow (old opsets were too narrow).
+  kNoDeclared,  // And but for the shapes that the file declares of inner values and outputs.
+};
 
 // The model with only as much data in its tensors as shape inference looks at (shapes, axes,
-// scales), and with what ONNX's shape inference finds as value_info. With `strict` a node whose
-// types do not fit is an error, else only a contradiction to what the file declares is.
-StatusOr<onnx::ModelProto> InferTypes(const onnx::ModelProto& model, bool strict);
+// scales), and with what ONNX's shape inference finds as value_info. InvalidArgument: a node whose
+// operands do not fit, or (unless kNoDeclared) a contradiction to what the file declares.
+StatusOr<onnx::ModelProto> InferTypes(const onnx::ModelProto& model, Inference how);
 
 }  // namespace tenon::optimizer

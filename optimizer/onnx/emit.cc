@@ -128,6 +128,12 @@ struct Emitter::OperatorCase {
     return e.graph_.shape(node().operands[std::size_t(k)]);
   }
 
+  // Of a scalar: ONNX refuses attributes without entries.
+  Status Nothing() const {
+    e.EmitIdentity(in[0], out);
+    return OkStatus();
+  }
+
   template <class Op>
   Status operator()(const Op&) const {
     static_assert(std::tuple_size_v<decltype(Op::Fields())> == 0, "attributes need a case");
@@ -136,6 +142,7 @@ struct Emitter::OperatorCase {
   }
 
   Status operator()(const ops::Transpose& op) const {
+    if (op.perm.empty()) return Nothing();
     SetInts(e.Add("Transpose", in, out), "perm", IntList(op.perm.begin(), op.perm.end()));
     return OkStatus();
   }
@@ -183,6 +190,7 @@ struct Emitter::OperatorCase {
     return Pad(pads);
   }
   Status Pad(const IntList& pads) const {
+    if (pads.empty()) return Nothing();
     if (e.opset_ < 11) {
       SetInts(e.Add("Pad", in, out), "pads", pads);
     } else {

@@ -302,8 +302,9 @@ void Exporter::AddDeclarations() {
   std::unordered_set<std::string> values;
   for (const NodeProto& n : plan_.nodes) values.insert(n.output().begin(), n.output().end());
   for (int k : constants_) values.insert(source_.node(k).output(0));
+  const bool trusted = source_.inference != Inference::kNoDeclared;
   for (const auto& v : from.value_info()) {
-    if (values.contains(v.name())) *to.add_value_info() = v;
+    if (trusted && values.contains(v.name())) *to.add_value_info() = v;
   }
   values.insert(declared.begin(), declared.end());
   values.insert(kept.begin(), kept.end());
@@ -333,13 +334,9 @@ Status Exporter::Check() {
     return OkStatus();
   }
   Status status = RunChecker(out_, source_.folder);
-  if (status.ok()) {
-    status = InferTypes(out_, source_.checked).status();
-    if (!source_.checked) {
-      summary_.notes.push_back(
-          "strict shape inference was not asked: it does not accept the original either");
-      status = OkStatus();
-    }
+  if (status.ok()) status = InferTypes(out_, source_.inference).status();
+  if (source_.inference != Inference::kAll) {
+    summary_.notes.push_back("shape inference was asked no more than the original passes");
   }
   if (status.ok()) return OkStatus();
   return base::Internal(fmt::format("{}: the result is not valid and was not written: {}",

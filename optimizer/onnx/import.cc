@@ -94,17 +94,15 @@ Status Importer::ReadTypes() {
   onnx::ModelProto& model = source_->proto;
   if (source_->opset <= kOpsetMax) {
     RETURN_IF_ERROR(base::Annotate(RunChecker(model, source_->folder), "ONNX's checker"));
-    auto strict = InferTypes(model, true);
-    source_->checked = strict.ok();
-    if (!strict.ok()) {
-      source_->notes.push_back(fmt::format("strict shape inference does not accept the file: {}",
-                                           base::Message(strict.status())));
-      strict = InferTypes(model, false);
+    auto types = InferTypes(model, source_->inference);
+    while (!types.ok() && source_->inference != Inference::kNoDeclared) {
+      source_->notes.push_back(fmt::format("shape inference does not accept all of the file: {}",
+                                           base::Message(types.status())));
+      source_->inference = Inference(int(source_->inference) + 1);
+      types = InferTypes(model, source_->inference);
     }
-    if (!strict.ok()) {
-      return base::Annotate(strict.status(), "shape inference contradicts the declared shapes");
-    }
-    inferred_ = *std::move(strict);
+    if (!types.ok()) return base::Annotate(types.status(), "ONNX's shape inference");
+    inferred_ = *std::move(types);
   } else {
     *inferred_.mutable_graph()->mutable_value_info() = model.graph().value_info();
     *inferred_.mutable_graph()->mutable_output() = model.graph().output();

@@ -126,11 +126,11 @@ struct ExportSummary {
 // that are still used are copied to `path`.data. New weights are stored inline, but go to that file
 // as well if the model would come near the 2 GiB of a protobuf.
 //
-// The result passes ONNX's checker and strict shape inference before it is written (if the file did
-// when it was read; otherwise a note says so). Files are replaced as wholes: written beside the
-// target, synced, renamed; a data file before the model that refers to it.
-// FailedPrecondition: an operator has no form in the file's opset, or a size depends on a symbol
-// where ONNX wants a number; the model is right but cannot be written. InvalidArgument,
+// The result passes ONNX's checker and strict shape inference before it is written (where the file
+// itself did not pass all of that, as much as it did, and a note says so). Files are replaced as
+// wholes: written beside the target, synced, renamed; a data file before the model that refers to
+// it. FailedPrecondition: an operator has no form in the file's opset, or a size depends on a
+// symbol where ONNX wants a number; the model is right but cannot be written. InvalidArgument,
 // ResourceExhausted: the place cannot be written to, the disk is full. Internal: the checker
 // refused what was made.
 StatusOr<ExportSummary> Export(const Model& model, const std::string& path,

@@ -81,10 +81,28 @@ NodeId Reader::Add(const ops::Operator& op, const std::vector<NodeId>& operands)
   const auto dtype = graph_.node(in(0)).type->dtype;
   const auto id = graph_.Add(op, operands, dtype);
   if (!id.ok()) return Refuse(base::Message(id.status()));
-  if (graph_.node(*id).requirements != nullptr) {
-    return Refuse("whether the sizes fit is known at run time only");
+  if (const auto& all = graph_.node(*id).requirements; all != nullptr) {
+    for (const base::Condition& c : *all) {
+      if (!HoldsForAllSizes(c)) return Refuse("whether the sizes fit is known at run time only");
+    }
   }
   return *id;
+}
+
+// Extents are at least 1, so a sum that grows with each of them has its least value there.
+bool Reader::HoldsForAllSizes(const base::Condition& c) const {
+  if (c.kind != base::Condition::Kind::kGe0 || !c.p.valid()) return false;
+  std::int64_t least = 0;
+  for (const base::Poly::Term& term : c.p.terms()) {
+    bool constant = true;
+    for (base::Symbol s : term.monomial) {
+      if (s != 0 && graph_.symbols().kind(s) != base::SymbolKind::kDim) return false;
+      constant = constant && s == 0;
+    }
+    if (term.coefficient < 0 && !constant) return false;
+    if (__builtin_add_overflow(least, term.coefficient, &least)) return false;
+  }
+  return least >= 0;
 }
 
 NodeId Reader::Scalar(double value) {

@@ -78,6 +78,7 @@ class Reader {
  private:
   const onnx::AttributeProto* Find(std::string_view name) const;
   const onnx::TensorProto* Constant(int k) const;
+  bool HoldsForAllSizes(const base::Condition& c) const;
 
   const onnx::NodeProto& node_;
   const int opset_;

@@ -12,6 +12,7 @@
 #include "core/base/status.h"
 #include "core/graph/graph.h"
 #include "onnx/onnx_pb.h"
+#include "optimizer/onnx/check.h"
 
 namespace tenon::optimizer {
 
@@ -35,9 +36,9 @@ struct AddedWeight {
 struct Source {
   std::string path;
   std::filesystem::path folder;
-  onnx::ModelProto proto;  // As in the file, except that the nodes are sorted.
-  int opset = 0;           // Of ONNX's own domain; 0: not imported.
-  bool checked = false;    // ONNX's checker and strict shape inference accept it.
+  onnx::ModelProto proto;                 // As in the file, except that the nodes are sorted.
+  int opset = 0;                          // Of ONNX's own domain; 0: not imported.
+  Inference inference = Inference::kAll;  // What it passed when it was read.
   std::vector<std::string> notes;
   std::vector<std::string> output_names;
 
