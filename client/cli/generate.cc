@@ -16,6 +16,7 @@
 #include "core/rules/float_class.h"
 #include "core/rules/join.h"
 #include "core/rules/lift.h"
+#include "core/rules/rank.h"
 #include "core/rules/text.h"
 #include "proto/convert/universe.h"
 #include "verifier/prove.h"
@@ -145,27 +146,24 @@ StatusOr<reduce::Reduction> ReduceClasses(const worker::Enumeration& found,
       reduce_options);
 }
 
-// Proves the joins of the kept rules; counts them as candidates.
-StatusOr<std::vector<rules::Rule>> ProvedJoins(const std::vector<rules::Rule>& kept,
-                                               ProofPool& pool, GenerateReport& report) {
-  std::vector<rules::Rule> joins;
-  std::set<std::string> seen;
-  for (const rules::Rule& rule : kept) {
-    for (rules::Rule& join : rules::Join(rule)) {
-      const auto bytes = rules::CanonicalBytes(join);
-      if (bytes.ok() && seen.insert(*bytes).second) joins.push_back(std::move(join));
-    }
-  }
+// Which of `derived` are proved; counts them as candidates. Rules in `seen` are left out, the
+// others join it.
+StatusOr<std::vector<rules::Rule>> ProvedOf(std::vector<rules::Rule> derived,
+                                            std::set<std::string>& seen, ProofPool& pool,
+                                            GenerateReport& report) {
   std::vector<const rules::Rule*> batch;
-  for (const rules::Rule& join : joins) batch.push_back(&join);
+  for (const rules::Rule& rule : derived) {
+    const auto bytes = rules::CanonicalBytes(rule);
+    if (bytes.ok() && seen.insert(*bytes).second) batch.push_back(&rule);
+  }
   ASSIGN_OR_RETURN(const auto verdicts, pool.Prove(batch));
   std::vector<rules::Rule> out;
-  for (std::size_t k = 0; k < joins.size(); ++k) {
+  for (std::size_t k = 0; k < batch.size(); ++k) {
     ++report.candidates;
     switch (Coarse(verdicts[k].kind)) {
       case reduce::Verdict::kProved:
         ++report.proved;
-        out.push_back(std::move(joins[k]));
+        out.push_back(*batch[k]);
         break;
       case reduce::Verdict::kRefuted:
         ++report.refuted;
@@ -176,6 +174,29 @@ StatusOr<std::vector<rules::Rule>> ProvedJoins(const std::vector<rules::Rule>& k
     }
   }
   return out;
+}
+
+// What an enumeration of one rank and one output does not show: the kept rules one rank higher,
+// then joins of all. Each is proved like any rule.
+StatusOr<std::vector<rules::Rule>> Extended(std::vector<rules::Rule> kept, ProofPool& pool,
+                                            GenerateReport& report) {
+  std::set<std::string> seen;
+  std::vector<rules::Rule> higher, joins;
+  for (const rules::Rule& rule : kept) {
+    ASSIGN_OR_RETURN(std::string bytes, rules::CanonicalBytes(rule));
+    seen.insert(std::move(bytes));
+    if (auto one = rules::OneRankHigher(rule)) higher.push_back(*std::move(one));
+  }
+  ASSIGN_OR_RETURN(higher, ProvedOf(std::move(higher), seen, pool, report));
+  report.higher_rank_rules = higher.size();
+  std::move(higher.begin(), higher.end(), std::back_inserter(kept));
+  for (const rules::Rule& rule : kept) {
+    for (rules::Rule& join : rules::Join(rule)) joins.push_back(std::move(join));
+  }
+  ASSIGN_OR_RETURN(joins, ProvedOf(std::move(joins), seen, pool, report));
+  report.multi_output_rules = joins.size();
+  std::move(joins.begin(), joins.end(), std::back_inserter(kept));
+  return kept;
 }
 
 // The rules with names and float classes, in the order of the pack.
@@ -248,9 +269,7 @@ StatusOr<Generated> Generate(const graph::Universe& universe, const GenerateOpti
   }
   std::vector<rules::Rule> kept;
   for (reduce::KeptRule& k : reduction.rules) kept.push_back(std::move(k.rule));
-  ASSIGN_OR_RETURN(std::vector<rules::Rule> joins, ProvedJoins(kept, pool, report));
-  report.multi_output_rules = joins.size();
-  std::move(joins.begin(), joins.end(), std::back_inserter(kept));
+  ASSIGN_OR_RETURN(kept, Extended(std::move(kept), pool, report));
   report.rules = kept.size();
   report.reduce_seconds = Since(reduce_start);
 

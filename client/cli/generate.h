@@ -2,7 +2,8 @@
 // rooms meet; a cluster does the same with the same parts.
 //
 // enumerate (worker) -> classes -> reduce (coordinator): lift, prove (verifier), keep, prune, check
-// -> joins, proved like any rule -> float classes -> the content of a pack.
+// -> the same rules one rank higher, joins: proved like any rule -> float classes -> the content of
+// a pack.
 #pragma once
 
 #include <cstdint>
@@ -58,6 +59,7 @@ struct GenerateReport {
   std::uint64_t unproved = 0;
   std::uint64_t rules = 0;
   std::uint64_t multi_output_rules = 0;  // Of them.
+  std::uint64_t higher_rank_rules = 0;   // Of them, with one output.
   std::uint64_t underivable = 0;
   std::string mode;
   double seconds = 0;  // Everything.

@@ -80,7 +80,8 @@ TEST(GenerateTest, MatrixGivesTheKnownCountsAndFewRules) {
   EXPECT_EQ(r.classes, 14993u);
   EXPECT_EQ(r.equivalent_pairs, 92811u);
   EXPECT_LE(r.rules, 60u);
-  EXPECT_GE(r.multi_output_rules, 1u);
+  EXPECT_GE(r.multi_output_rules, 2u);
+  EXPECT_GE(r.higher_rank_rules, 5u);
   EXPECT_EQ(r.mode, "exhaustive");
   ExpectSound(Matrix());
 }
@@ -101,16 +102,24 @@ TEST(GenerateTest, MatrixDerivesTheTextbook) {
   EXPECT_FALSE(deriver.Derives("given a[m,m] b[m,m] source MatMul(a, b) target MatMul(b, a)"));
 }
 
-TEST(GenerateTest, MatrixMergesTwoProductsOfOneMatrix) {
-  const auto wanted = rules::ParseRule(
-      "rule r given a[m,n] b[n,k] c[n,r] source MatMul(a, b), MatMul(a, c) "
-      "target Slice(MatMul(a, Concat(b, c, axis=1)), axis=1, end=k), "
-      "Slice(MatMul(a, Concat(b, c, axis=1)), axis=1, start=k, end=k+r)");
-  ASSERT_TRUE(wanted.ok());
+bool Contains(const pack::Content& content, const std::string& text) {
+  const auto wanted = rules::ParseRule("rule r " + text);
+  EXPECT_TRUE(wanted.ok()) << base::Message(wanted.status());
   const std::string bytes = *rules::CanonicalBytes(*wanted);
-  EXPECT_TRUE(std::any_of(
-      Matrix().content.rules.begin(), Matrix().content.rules.end(),
-      [&](const pack::PackedRule& p) { return *rules::CanonicalBytes(p.rule) == bytes; }));
+  return std::any_of(content.rules.begin(), content.rules.end(), [&](const pack::PackedRule& p) {
+    return *rules::CanonicalBytes(p.rule) == bytes;
+  });
+}
+
+TEST(GenerateTest, MatrixMergesTwoProductsOfOneMatrixOrOneBatch) {
+  EXPECT_TRUE(Contains(Matrix().content,
+                       "given a[m,n] b[n,k] c[n,r] source MatMul(a, b), MatMul(a, c) "
+                       "target Slice(MatMul(a, Concat(b, c, axis=1)), axis=1, end=k), "
+                       "Slice(MatMul(a, Concat(b, c, axis=1)), axis=1, start=k, end=k+r)"));
+  EXPECT_TRUE(Contains(Matrix().content,
+                       "given a[l,m,n] b[n,k] c[n,r] source MatMul(a, b), MatMul(a, c) "
+                       "target Slice(MatMul(a, Concat(b, c, axis=1)), axis=2, end=k), "
+                       "Slice(MatMul(a, Concat(b, c, axis=1)), axis=2, start=k, end=k+r)"));
 }
 
 TEST(GenerateTest, ConvFindsWhatConvolutionsAreGoodFor) {
