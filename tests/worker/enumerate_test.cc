@@ -204,6 +204,27 @@ TEST(EnumerateTest, ConvUniverseShowsTheTextbookRewrites) {
   EXPECT_FALSE(Equal(e, "Relu(Add(" + conv("x, w") + ", r))", conv("x, w, r", ", residual=1")));
 }
 
+// With one element a tensor, the main samples show four signs an input, so that for one seed in
+// sixteen Relu(a) looks like a. The biased samples tell them apart.
+TEST(EnumerateTest, ClassesThatMixFunctionsAreSplit) {
+  const auto u = convert::ParseUniverse(
+      "name: \"s\" outputs: SINGLE max_operators: 2 input { name: \"a\" kind: ACTIVATION shape: "
+      "[1] "
+      "} input { name: \"b\" kind: ACTIVATION shape: [1] } operator { name: \"Relu\" } "
+      "operator { name: \"Add\" } operator { name: \"Mul\" }",
+      "s");
+  ASSERT_TRUE(u.ok()) << u.status();
+  std::uint64_t splits = 0;
+  const Enumeration first = Enumerated(*u, {});
+  for (std::uint64_t seed = 0; seed < 30; ++seed) {
+    const Enumeration e = Enumerated(*u, {.seed = seed});
+    splits += e.split_classes;
+    EXPECT_EQ(e.class_members, first.class_members) << "seed " << seed;
+    EXPECT_EQ(e.classes, first.classes) << "seed " << seed;
+  }
+  EXPECT_GT(splits, 0u);
+}
+
 // Shards are idempotent: running one twice, or all of them on another machine, changes nothing.
 TEST(EnumerateTest, ShardsWriteTheSameTwice) {
   const graph::Universe u = Load("matrix");
