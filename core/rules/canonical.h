@@ -29,7 +29,7 @@ std::string InterfaceBytes(const graph::Graph& g, std::span<const graph::NodeId>
 
 // Reads foreign bytes. DataLoss says what is wrong with them: every field is checked, and bytes
 // other than the canonical ones are refused. Names are given anew: inputs a, b, .., dims m, n, ..,
-// attributes p0, p1, ..
+// attributes after what they are used for: s0, s1 for strides, p0, .. for pads, ..
 StatusOr<Rule> DecodeRule(std::string_view bytes);
 // Both kinds of graphs; the outputs are those of the graph returned.
 StatusOr<graph::Graph> DecodeGraph(std::string_view bytes);

@@ -2,6 +2,7 @@
 // read and compares, so that the many ways of spelling one rule differently (unsorted terms, equal
 // nodes, conditions that are not normal, symbols out of order) need no checks of their own.
 #include <cmath>
+#include <map>
 
 #include <fmt/core.h>
 
@@ -21,11 +22,24 @@ std::string NameFrom(const char* letters, std::size_t pool, const char* beyond, 
   return k < pool ? std::string(1, letters[k]) : fmt::format("{}{}", beyond, k);
 }
 std::string InputName(std::size_t k) { return NameFrom("abcdefgh", 8, "x", k); }
-std::string DimName(std::size_t k) { return NameFrom("mnkrstuvwyz", 11, "d", k); }
+std::string DimName(std::size_t k) { return NameFrom("mnkrstuvwyz", 11, "n", k); }
+
+// How the symbols of an attribute are called: s0, s1 for strides, ..
+char LetterOf(std::string_view field) {
+  if (field == "strides") return 's';
+  if (field == "pads" || field == "begins" || field == "ends") return 'p';
+  if (field == "dilations") return 'd';
+  if (field == "kernel_shape") return 'k';
+  if (field == "start" || field == "end") return 'i';
+  return 'q';
+}
 
 class Decoder {
  public:
-  explicit Decoder(std::string_view bytes) : in_(bytes) {}
+  // `letters`: for each symbol the letter of its name if it is an attribute; what letters() of
+  // another reading of the same bytes said.
+  explicit Decoder(std::string_view bytes, std::string letters = "")
+      : in_(bytes), letters_(std::move(letters)) {}
 
   // Reads the graph up to its outputs.
   Status ReadGraph(bool rule) {
@@ -69,6 +83,7 @@ class Decoder {
   Graph& graph() { return graph_; }
   const std::vector<NodeId>& outputs() const { return outputs_; }
   wire::Kind kind() const { return kind_; }
+  const std::string& letters() const { return first_letters_; }
 
  private:
   Status Check() const {
@@ -78,14 +93,22 @@ class Decoder {
 
   void ReadSymbols() {
     const std::uint64_t count = in_.Count(wire::kSymbolsMax, "there are too many symbols");
-    std::size_t dims = 0, attrs = 0;
+    std::size_t dims = 0;
+    std::map<char, int> attributes;
     for (std::uint64_t k = 0; k < count && in_.ok(); ++k) {
       const std::uint8_t kind = in_.Byte();
       if (kind != 1 && kind != 2) in_.Fail("a symbol is neither a dim nor an attribute");
-      symbols_.push_back(
-          kind == 1 ? graph_.symbols().Add(DimName(dims++), base::SymbolKind::kDim)
-                    : graph_.symbols().Add(fmt::format("p{}", attrs++), base::SymbolKind::kAttr));
+      if (kind == 1) {
+        symbols_.push_back(graph_.symbols().Add(DimName(dims++), base::SymbolKind::kDim));
+        continue;
+      }
+      const char letter = k < letters_.size() ? letters_[k] : 'q';
+      symbols_.resize(k + 1);
+      symbols_[k] = graph_.symbols().Add(fmt::format("{}{}", letter, attributes[letter]++),
+                                         base::SymbolKind::kAttr);
     }
+    first_letters_.assign(symbols_.size(), '\0');
+    named_alone_.assign(symbols_.size(), false);
   }
 
   Poly ReadPoly(int depth) {
@@ -104,15 +127,30 @@ class Decoder {
   Poly ReadFactor(int depth) {
     const std::uint64_t symbol = in_.Count(symbols_.size(), "there is no such symbol");
     if (!in_.ok()) return {};
-    if (symbol > 0) return Poly::Var(symbols_[symbol - 1]);
+    if (symbol > 0) {
+      char& letter = first_letters_[symbol - 1];
+      if (letter == '\0') letter = LetterOf(field_);
+      return Poly::Var(symbols_[symbol - 1]);
+    }
     const Poly n = ReadPoly(depth + 1), d = ReadPoly(depth + 1);
     return in_.ok() ? graph_.symbols().FloorDiv(n, d) : Poly();
   }
 
+  // A size that is a symbol alone names it.
+  Poly ReadSize() {
+    Poly p = ReadPoly(0);
+    for (std::size_t k = 0; k < symbols_.size() && in_.ok(); ++k) {
+      if (!named_alone_[k] && p == Poly::Var(symbols_[k])) {
+        first_letters_[k] = LetterOf(field_);
+        named_alone_[k] = true;
+      }
+    }
+    return p;
+  }
   graph::Shape ReadShape() {
     graph::Shape shape;
     const std::uint64_t rank = in_.Count(base::kRankMax, "a rank is too high");
-    for (std::uint64_t a = 0; a < rank && in_.ok(); ++a) shape.push_back(ReadPoly(0));
+    for (std::uint64_t a = 0; a < rank && in_.ok(); ++a) shape.push_back(ReadSize());
     return shape;
   }
   graph::DataType ReadType() {
@@ -177,7 +215,7 @@ class Decoder {
       }
       return static_cast<ops::Activation>(v);
     }
-    ops::AttrValue operator()(const Poly&) { return d.ReadPoly(0); }
+    ops::AttrValue operator()(const Poly&) { return d.ReadSize(); }
     ops::AttrValue operator()(const ops::Short<std::int64_t>&) {
       ops::Short<std::int64_t> list;
       const std::uint64_t size = d.in_.Count(base::kRankMax, "a list is too long");
@@ -195,6 +233,7 @@ class Decoder {
       for (const ops::Attr& attr : defaults) {
         if (attr.number != number) continue;
         known = true;
+        field_ = attr.name;
         const ops::AttrValue value = std::visit(ReadValue{*this}, attr.value);
         RETURN_IF_ERROR(Check());
         RETURN_IF_ERROR(ops::SetAttr(op, attr.name, value));
@@ -205,6 +244,10 @@ class Decoder {
   }
 
   ByteReader in_;
+  std::string letters_;        // To use.
+  std::string first_letters_;  // By the field in which a symbol appears first, or first alone.
+  std::vector<bool> named_alone_;
+  std::string_view field_;  // Being read.
   wire::Kind kind_ = wire::Kind::kRule;
   Graph graph_;
   std::vector<base::Symbol> symbols_;
@@ -221,7 +264,10 @@ Status Same(const StatusOr<std::string>& again, std::string_view bytes) {
 }  // namespace
 
 StatusOr<Rule> DecodeRule(std::string_view bytes) {
-  Decoder d(bytes);
+  // Names depend on what a symbol is used for, and symbols stand before their uses: read twice.
+  Decoder first(bytes);
+  RETURN_IF_ERROR(first.ReadGraph(true));
+  Decoder d(bytes, first.letters());
   RETURN_IF_ERROR(d.ReadGraph(true));
   const std::vector<NodeId>& outputs = d.outputs();
   Rule rule;
