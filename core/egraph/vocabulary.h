@@ -26,7 +26,8 @@ inline constexpr TypeId kNoType = -1;
 // Thread-compatible.
 class Vocabulary {
  public:
-  // `dtype` is the element type of operators without operands; others ignore it.
+  // `dtype` is the element type of operators without operands; others ignore it. CHECKs that all
+  // sizes are constant.
   OpId InternOperator(const ops::Operator& op, graph::DataType dtype = graph::DataType::kFloat);
   const ops::Operator& op(OpId id) const { return *ops_[std::size_t(id)].op; }
   bool commutative(OpId id) const { return ops_[std::size_t(id)].commutative; }

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <type_traits>
 
 #include <fmt/format.h>
 
@@ -27,6 +28,45 @@ SplitOperator SplitSizes(const ops::Operator& op) {
     return ops::Size(0);
   });
   return out;
+}
+
+bool EqualButSizes(const ops::Operator& a, const ops::Operator& b) {
+  if (a.index() != b.index()) return false;
+  const auto equal = [](const auto& x, const auto& y) {
+    using T = std::decay_t<decltype(x)>;
+    if constexpr (std::is_same_v<T, ops::Size>) {
+      return true;
+    } else if constexpr (std::is_same_v<T, base::Short<ops::Size>>) {
+      return x.size() == y.size();
+    } else {
+      return x == y;
+    }
+  };
+  return std::visit(
+      [&](const auto& x) {
+        const auto& y = *std::get_if<std::decay_t<decltype(x)>>(&b);
+        return std::apply(
+            [&](const auto&... field) { return (equal(x.*field.member, y.*field.member) && ...); },
+            x.Fields());
+      },
+      a);
+}
+
+void CopySizes(const ops::Operator& op, std::int64_t* out) {
+  const auto put = [&](const ops::Size& s) { *out++ = s.is_constant() ? s.constant() : kNoSize; };
+  const auto copy = [&](const auto& member) {
+    using T = std::decay_t<decltype(member)>;
+    if constexpr (std::is_same_v<T, ops::Size>) {
+      put(member);
+    } else if constexpr (std::is_same_v<T, base::Short<ops::Size>>) {
+      for (const ops::Size& s : member) put(s);
+    }
+  };
+  std::visit(
+      [&](const auto& o) {
+        std::apply([&](const auto&... field) { (copy(o.*field.member), ...); }, o.Fields());
+      },
+      op);
 }
 
 class Compiler {

@@ -42,6 +42,12 @@ struct SplitOperator {
   std::vector<ops::Size> sizes;
 };
 SplitOperator SplitSizes(const ops::Operator& op);
+// Whether two operators have equal skeletons, without making them.
+bool EqualButSizes(const ops::Operator& a, const ops::Operator& b);
+// What stands for a size that is not constant; equals nothing and binds no symbol.
+inline constexpr std::int64_t kNoSize = INT64_MIN;
+// Writes the sizes in the order of SplitSizes.
+void CopySizes(const ops::Operator& op, std::int64_t* out);
 
 // One integer of a match: extent `index` of the tensor bound to input node `node`, or size `index`
 // of the operator matched at `node`. It must equal a polynomial of the rule.

@@ -70,13 +70,10 @@ class GraphHost {
     const PatternOp& p = rule_.pattern_op(pattern);
     if (n.op->index() != p.op->index()) return false;
     if (n.op == p.op) return true;
-    return p.symbolic ? SplitSizes(*n.op).skeleton == p.skeleton : *n.op == *p.op;
+    return p.symbolic ? EqualButSizes(*n.op, *p.op) : *n.op == *p.op;
   }
-  // A size that is not constant becomes one that no size is equal to; the host has no symbols.
   void CopySizes(std::int32_t node, std::int64_t* out) const {
-    for (const ops::Size& s : SplitSizes(*at(node).op).sizes) {
-      *out++ = s.is_constant() ? s.constant() : INT64_MIN;
-    }
+    rules::CopySizes(*at(node).op, out);
   }
   template <class F>
   bool ForEachNode(std::int32_t c, NodeId, const F& f) const {

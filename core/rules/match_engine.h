@@ -5,7 +5,8 @@
 // A host offers, for classes and nodes numbered by std::int32_t:
 //   class_of(node), operands(node) -> span of classes
 //   Accepts(node, pattern node) -> the operator is the pattern's, sizes aside
-//   CopySizes(node, int64*) -> the operator's sizes, in the order of Fields()
+//   CopySizes(node, int64*) -> the operator's sizes, in the order of Fields(), kNoSize for one that
+//     is not constant
 //   ForEachNode(class, pattern node, f) -> f(node) for the nodes of the class that may be accepted
 //   ForEachWith(pattern node, f) -> the same for all nodes of the host
 //   ForEachUser(class, f) -> f(node) for the nodes with that class among their operands
@@ -108,7 +109,7 @@ class MatchEngine {
       const std::int64_t v =
           s.attribute ? attributes_[std::size_t(rule_.pattern_op(s.node).first_attribute + s.index)]
                       : (*host_.extents(classes_[std::size_t(s.node)]))[s.index];
-      if (!Integer(s, v)) return false;
+      if (v == kNoSize || !Integer(s, v)) return false;
     }
     return true;
   }

@@ -9,6 +9,7 @@
 
 #include "core/eval/eval.h"
 #include "core/rules/text.h"
+#include "tests/support/random_operator.h"
 
 namespace tenon::rules {
 namespace {
@@ -324,6 +325,40 @@ TEST(MatchTest, SymbolicExtentsMatchNoVariable) {
   const NodeId a =
       h.g.AddInput("a", InputKind::kActivation, {graph::DataType::kFloat, {base::Poly::Var(n)}});
   EXPECT_EQ(h.Count(r, {h.Add(ops::Relu{}, {a})}), 0u);
+}
+
+TEST(MatchTest, SymbolicAttributesMatchNoSymbol) {
+  const CompiledRule r = Forward(
+      "rule r attr e >= 0 given a[m] source Slice(Relu(a), axis=0, end=e) "
+      "target Relu(Slice(a, axis=0, end=e))");
+  Host h;
+  const base::Symbol n = h.g.symbols().Add("n", base::SymbolKind::kDim);
+  const NodeId relu = h.Add(ops::Relu{}, {h.Input("a", {4})});
+  EXPECT_EQ(h.Count(r, {h.Add(ops::Slice{0, 0, 3}, {relu})}), 1u);
+  EXPECT_EQ(h.Count(r, {h.Add(ops::Slice{0, 0, base::Poly::Var(n)}, {relu})}), 0u);
+}
+
+TEST(CompiledRuleTest, ComparingWithoutSizesIsComparingSkeletons) {
+  test::Draw draw(5);
+  std::vector<ops::Operator> all;
+  for (const ops::Operator& listed : ops::AllOperators()) {
+    for (int k = 0; k < 6; ++k) {
+      if (const auto s = test::TrySample(listed, draw)) all.push_back(s->op);
+    }
+  }
+  int equal = 0;
+  for (const ops::Operator& a : all) {
+    const SplitOperator split = SplitSizes(a);
+    std::vector<std::int64_t> sizes(split.sizes.size());
+    CopySizes(a, sizes.data());
+    for (std::size_t k = 0; k < sizes.size(); ++k) EXPECT_EQ(sizes[k], split.sizes[k].constant());
+    for (const ops::Operator& b : all) {
+      const bool same = split.skeleton == SplitSizes(b).skeleton;
+      EXPECT_EQ(EqualButSizes(a, b), same);
+      equal += same;
+    }
+  }
+  EXPECT_GT(equal, int(all.size()));
 }
 
 TEST(MatchTest, OutputsOfOneRuleShareTheirVariables) {
