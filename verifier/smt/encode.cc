@@ -2,8 +2,8 @@
 //
 //   q = floor(n / d), d >= 1:     d q <= n <= d q + d - 1
 //   m = x y:                      the rule of signs, and |m| >= |y| where |x| >= 1, both ways round
-//   m = x y, y >= 0, c a constant that the question compares x with:
-//                                 x <= c implies m <= c y; x >= c implies m >= c y
+//   m = x y, y >= 0, p a linear polynomial with x that the question compares with 0:
+//                                 p >= 0 implies p y >= 0; p < 0 implies (-p - 1) y >= 0
 //   x y and z y, y >= 0:          x < z implies x y + y <= z y; x > z the reverse; x = z equality
 //
 // where y may be a product itself. Each holds for all integers, so asserting it never makes a
@@ -88,16 +88,11 @@ z3::expr Encoder::Of(const Poly& p) {
 }
 
 void Encoder::NoteBound(const base::Condition& c) {
-  const auto& terms = c.p.terms();
-  if (terms.empty() || terms.size() > 2) return;
-  const Poly::Term& t = terms.back();
-  const bool unit = t.coefficient == 1 || t.coefficient == -1;
-  if (!unit || t.monomial[0] == 0 || t.monomial[1] != 0) return;
-  if (terms.size() == 2 && terms[0].monomial[0] != 0) return;
-  // The sign lemmas cover 0 and 1.
-  const std::int64_t bound = -c.p.constant_part() * t.coefficient;
-  if (bound < -64 || bound > 64) return;
-  bounds_.insert({t.monomial[0], bound});
+  if (c.kind != base::Condition::Kind::kGe0 || c.p.terms().size() > 3) return;
+  for (const Poly::Term& t : c.p.terms()) {
+    if (t.monomial[1] != 0) return;
+  }
+  bounds_.insert(c.p);
 }
 
 z3::expr Encoder::Of(const base::Condition& c) {
@@ -163,21 +158,31 @@ void Encoder::OrderLemmas(const Monomial& a, const Monomial& b, std::vector<z3::
 }
 
 void Encoder::BoundLemmas(std::vector<z3::expr>& out) {
-  for (const auto& [x, c] : bounds_) {
-    for (const Monomial& m : closed_products_) {
-      const unsigned degree = Degree(m);
-      for (unsigned k = 0; k < degree; ++k) {
-        if (m[k] != x || !used_bounds_.insert({x, c, m}).second) continue;
-        const z3::expr y = Product(Without(m, k)), v = Variable(x), p = Product(m);
-        out.push_back(z3::implies(v <= Integer(c) && y >= 0, p <= Integer(c) * y));
-        out.push_back(z3::implies(v >= Integer(c) && y >= 0, p >= Integer(c) * y));
+  const std::set<Monomial> products = closed_products_;  // Of the question, not of these lemmas.
+  for (const Poly& p : bounds_) {
+    for (const Poly::Term& t : p.terms()) {
+      const Symbol x = t.monomial[0];
+      if (x == 0) continue;
+      for (const Monomial& m : products) {
+        const auto at = std::find(m.begin(), m.end(), x);
+        if (at == m.end()) continue;
+        const Monomial y = Without(m, static_cast<unsigned>(at - m.begin()));
+        if (!used_bounds_.insert({p, y}).second) continue;
+        Poly factor = 1;
+        for (Symbol s : y) {
+          if (s != 0) factor = factor * Poly::Var(s);
+        }
+        const Poly product = p * factor, negative = (-p - 1) * factor;
+        if (!product.valid() || !negative.valid()) continue;
+        const z3::expr positive = Product(y) >= 0, holds = Of(p) >= 0;
+        out.push_back(z3::implies(positive && holds, Of(product) >= 0));
+        out.push_back(z3::implies(positive && !holds, Of(negative) >= 0));
       }
     }
   }
 }
 
-std::vector<z3::expr> Encoder::TakeLemmas() {
-  std::vector<z3::expr> out;
+void Encoder::Close(std::vector<z3::expr>& out) {
   while (!open_divisions_.empty() || !open_products_.empty()) {
     if (!open_divisions_.empty()) {
       const Symbol s = *open_divisions_.begin();
@@ -192,8 +197,13 @@ std::vector<z3::expr> Encoder::TakeLemmas() {
     closed_products_.insert(m);
     SignLemmas(m, out);
   }
-  // These mention factors of known products only, which have their lemmas.
+}
+
+std::vector<z3::expr> Encoder::TakeLemmas() {
+  std::vector<z3::expr> out;
+  Close(out);
   BoundLemmas(out);
+  Close(out);
   return out;
 }
 

@@ -10,7 +10,6 @@
 #include <map>
 #include <set>
 #include <span>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -45,13 +44,21 @@ class Encoder {
 
  private:
   using Monomial = base::Monomial;
+  struct Before {
+    bool operator()(const std::pair<base::Poly, Monomial>& a,
+                    const std::pair<base::Poly, Monomial>& b) const {
+      if (a.second != b.second) return a.second < b.second;
+      return base::Poly::Before(a.first, b.first);
+    }
+  };
   z3::expr Variable(base::Symbol s);
   z3::expr Product(const Monomial& m);
+  void Close(std::vector<z3::expr>& out);
   void DivisionLemmas(base::Symbol s, std::vector<z3::expr>& out);
   void SignLemmas(const Monomial& m, std::vector<z3::expr>& out);
   void OrderLemmas(const Monomial& a, const Monomial& b, std::vector<z3::expr>& out);
   void BoundLemmas(std::vector<z3::expr>& out);
-  // Notes that the question compares a single symbol with a constant.
+  // Notes a linear condition that the question mentions.
   void NoteBound(const base::Condition& c);
 
   z3::context& context_;
@@ -61,9 +68,10 @@ class Encoder {
   // What has been mentioned but not been given lemmas, and what has.
   std::set<base::Symbol> open_divisions_, closed_divisions_, marked_divisions_;
   std::set<Monomial> open_products_, closed_products_, marked_products_;
-  // Constants that the question compares symbols with, and the lemmas already made of them.
-  std::set<std::pair<base::Symbol, std::int64_t>> bounds_, marked_bounds_;
-  std::set<std::tuple<base::Symbol, std::int64_t, Monomial>> used_bounds_, marked_used_bounds_;
+  // Linear conditions of the question, as polynomials of at least 0, and the products with what
+  // else stands beside one of their symbols that already have a lemma.
+  std::set<base::Poly, base::PolyBefore> bounds_, marked_bounds_;
+  std::set<std::pair<base::Poly, Monomial>, Before> used_bounds_, marked_used_bounds_;
 };
 
 }  // namespace tenon::smt
