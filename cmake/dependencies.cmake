@@ -5,6 +5,8 @@ find_package(Threads REQUIRED)
 find_package(PkgConfig REQUIRED)
 find_package(Protobuf 3.21 REQUIRED MODULE)  # Debian ships no protobuf-config.cmake
 find_package(absl CONFIG REQUIRED)
+find_package(gRPC 1.51 CONFIG REQUIRED)      # gRPC::grpc++ gRPC::grpc++_reflection
+find_package(prometheus-cpp CONFIG REQUIRED) # prometheus-cpp::core ::pull
 find_package(RocksDB 7.8 CONFIG REQUIRED)    # RocksDB::rocksdb-shared
 find_package(Eigen3 3.4 CONFIG REQUIRED)     # Eigen3::Eigen
 find_package(ONNX CONFIG REQUIRED)           # onnx, onnx_proto

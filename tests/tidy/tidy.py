@@ -53,7 +53,7 @@ IMPURE = re.compile(r"(fstream|iostream|filesystem|thread|mutex|shared_mutex|fut
 PURE = re.compile(r"([a-z_]+|(absl|fmt)/.*|core/.*|immintrin\.h)$")
 
 # Messages stop where they are converted.
-MESSAGE = re.compile(r"(google/protobuf/.*|.*\.pb\.h)$")
+MESSAGE = re.compile(r"(google/protobuf/.*|grpcpp/.*|grpc/.*|.*\.pb\.h)$")
 MESSAGE_ROOMS = re.compile(r"(proto/|client/rpc/|optimizer/onnx/|tests/|.*/service\.cc$)")
 
 INCLUDE = re.compile(r'\s*#\s*include\s*([<"])([^">]+)[">]')
@@ -78,7 +78,7 @@ def check_include(path, header, quoted, exists):
             yield "wall", f"{library} may be included only under {' '.join(folders)}"
     if MESSAGE.match(header):
         if not MESSAGE_ROOMS.match(path):
-            yield "message", "protobuf messages stop at proto/convert and at a room's service.cc"
+            yield "message", "messages and gRPC stop at proto, client/rpc and a service.cc"
         return
     if path.startswith("core/"):
         if IMPURE.match(header):
