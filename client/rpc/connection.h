@@ -1,0 +1,90 @@
+// Connection: a channel to one server, with what every call of tenon.v1 needs: keep-alive, message
+// limits, credentials, a deadline and repetition while the server cannot be reached.
+//
+// Every call that changes something carries a request id, so repeating it is harmless; typed
+// clients (job_client.h, work_client.h, ..) are made of this.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <stop_token>
+#include <string>
+
+#include "core/base/status.h"
+
+namespace grpc {
+class Channel;
+class ClientContext;
+class Status;
+}  // namespace grpc
+
+namespace tenon::rpc {
+
+using Milliseconds = std::chrono::milliseconds;
+
+// How a client says who it is. All empty: an open connection, for one machine and tests.
+struct Credentials {
+  std::string token;  // Sent as "authorization: Bearer TOKEN".
+  bool tls = false;
+  // PEM texts, not paths; used with tls. No root: those of the system.
+  std::string root_certificates;
+  std::string certificate;  // With `key`: mutual TLS.
+  std::string key;
+  std::string server_name;  // Expected in the server's certificate; empty: the endpoint's host.
+};
+
+// Pauses between attempts: initial * factor^n, at most `max`, each times a random part in
+// [1/2, 1]. Ends when the deadline of the whole is over.
+struct Backoff {
+  Milliseconds initial{50};
+  double factor = 2;
+  Milliseconds max{2000};
+};
+
+struct ConnectionOptions {
+  Credentials credentials;
+  Backoff backoff;
+  Milliseconds keepalive{20'000};
+};
+
+// The usual limits for a call as a whole, repetitions included.
+inline constexpr Milliseconds kQuickCall{10'000};
+inline constexpr Milliseconds kSlowCall{120'000};  // Compaction, verification.
+
+inline constexpr int kMessageBytesMax = 4 << 20;
+
+// Thread-safe.
+class Connection {
+ public:
+  // Does not connect yet. InvalidArgument: `endpoint` is not HOST:PORT or unix:PATH, or a token
+  // would go over an open connection to another machine.
+  static StatusOr<std::shared_ptr<Connection>> Open(const std::string& endpoint,
+                                                    const ConnectionOptions& options = {});
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+  ~Connection();
+
+  const std::string& endpoint() const;
+  const std::shared_ptr<grpc::Channel>& channel() const;
+
+  // One attempt of a call; it uses the context, which has a deadline and credentials.
+  using Attempt = std::function<grpc::Status(grpc::ClientContext& context)>;
+  // Repeats `attempt` until it succeeds, fails for good (convert::IsRetriable), `limit` is over or
+  // `stop` is requested (CANCELLED). An attempt in flight is cancelled by `stop`, too. Errors have
+  // the endpoint in front.
+  Status Call(Milliseconds limit, const Attempt& attempt, std::stop_token stop = {}) const;
+
+  // For streams: credentials and a deadline (zero: none).
+  void Prepare(grpc::ClientContext& context, Milliseconds limit) const;
+
+ private:
+  struct Impl;
+  explicit Connection(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+// A fresh request id: 128 random bits, hexadecimal.
+std::string NewRequestId();
+
+}  // namespace tenon::rpc
