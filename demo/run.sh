@@ -41,7 +41,8 @@ named() {
   tenon pack show "packs/$1.pack" --json - | "$python" -c '
 import json, re, sys
 rules = json.load(sys.stdin)["rules"]
-print(next((r["name"] for r in rules if re.search(sys.argv[1], r["text"])), rules[-1]["name"]))' "$2"
+found = [r["name"] for r in rules if re.search(sys.argv[1], r["text"])]
+print((found or [rules[-1]["name"]])[0])' "$2"
 }
 
 cd "$out"
