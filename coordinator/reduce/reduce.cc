@@ -238,6 +238,7 @@ class Reducer::State {
   Status Grow() {
     shared_.emplace(base_);
     saturator_ = std::make_unique<egraph::Saturator>(rules_);
+    saturator_->Run(*shared_, kShared, {}, rules_.count());  // What the last joins lead to.
     deriver_.Use(rules_);
     const std::size_t given_up = given_up_.size();
     const std::vector<Pair> pairs = SplitPairs(*shared_);
