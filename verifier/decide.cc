@@ -234,19 +234,31 @@ Verdict Proof::Make(VerdictKind kind, std::string reason) const {
 
 namespace {
 
+// An input that `to` reads and a match of `from` does not give.
+std::optional<std::string> UnmatchedInput(const rules::Rule& rule, const std::vector<NodeId>& from,
+                                          const std::vector<NodeId>& to) {
+  const std::vector<NodeId> matched = rule.graph.Reachable(from);
+  for (NodeId id : rule.graph.Reachable(to)) {
+    const graph::Node& node = rule.graph.node(id);
+    if (node.is_input() && !std::binary_search(matched.begin(), matched.end(), id)) {
+      return rule.graph.input(node.input).name;
+    }
+  }
+  return std::nullopt;
+}
+
 // Reasons why a rule is no rewrite, whatever it computes.
 std::optional<std::string> NoRewrite(const rules::Rule& rule) {
   if (rule.source.empty() || rule.source.size() != rule.target.size()) {
     return "source and target have different numbers of outputs";
   }
   if (rule.source == rule.target) return "source and target are the same graph";
-  const std::vector<NodeId> source = rule.graph.Reachable(rule.source);
-  for (NodeId id : rule.graph.Reachable(rule.target)) {
-    const graph::Node& node = rule.graph.node(id);
-    if (node.is_input() && !std::binary_search(source.begin(), source.end(), id)) {
-      return fmt::format("the target reads '{}', which the source does not mention",
-                         rule.graph.input(node.input).name);
-    }
+  if (auto name = UnmatchedInput(rule, rule.source, rule.target)) {
+    return fmt::format("the target reads '{}', which the source does not mention", *name);
+  }
+  if (auto name = rule.both ? UnmatchedInput(rule, rule.target, rule.source) : std::nullopt) {
+    return fmt::format("backwards, the source reads '{}', which the target does not mention",
+                       *name);
   }
   return std::nullopt;
 }
