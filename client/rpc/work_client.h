@@ -9,8 +9,8 @@
 
 namespace tenon::rpc {
 
-// Calls repeat themselves while the coordinator cannot be reached: Lease for the time it may wait,
-// Heartbeat not at all (the next one comes), Complete and Release for as long as `limit` says.
+// Calls repeat themselves while the coordinator cannot be reached: Lease for 10 s beyond its wait,
+// Heartbeat for 2 s (the next one comes), Complete and Release for as long as `limit` says.
 // Errors: work.proto. Thread-safe.
 class WorkClient {
  public:
