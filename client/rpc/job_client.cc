@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include <grpcpp/channel.h>
 #include <grpcpp/client_context.h>
 
 #include "tenon/v1/jobs.grpc.pb.h"

@@ -1,5 +1,6 @@
 #include "client/rpc/work_client.h"
 
+#include <grpcpp/channel.h>
 #include <grpcpp/client_context.h>
 
 #include "tenon/v1/work.grpc.pb.h"

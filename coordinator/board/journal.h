@@ -1,0 +1,45 @@
+// Journal: where the board keeps what must survive. What it writes is durable before the board
+// acts on it, so a coordinator that dies at any moment comes back to what it had acknowledged.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "core/base/status.h"
+#include "store/store.h"
+
+namespace tenon::board {
+
+// Thread-compatible, as the board that uses it.
+class Journal {
+ public:
+  virtual ~Journal() = default;
+  // All of it or nothing, durably.
+  virtual Status Write(const store::Batch& batch) = 0;
+  virtual StatusOr<std::optional<std::string>> Get(store::Family family,
+                                                   std::string_view key) const = 0;
+  virtual Status Scan(store::Family family, std::string_view prefix,
+                      const store::Store::Visit& visit) const = 0;
+};
+
+// In a store, which outlives it.
+class StoreJournal : public Journal {
+ public:
+  explicit StoreJournal(store::Store& store) : store_(store) {}
+  Status Write(const store::Batch& batch) override { return store_.Write(batch); }
+  StatusOr<std::optional<std::string>> Get(store::Family family,
+                                           std::string_view key) const override {
+    return store_.Get(family, key);
+  }
+  Status Scan(store::Family family, std::string_view prefix,
+              const store::Store::Visit& visit) const override {
+    return store_.Scan(family, prefix, visit);
+  }
+
+ private:
+  store::Store& store_;
+};
+
+}  // namespace tenon::board
