@@ -8,7 +8,7 @@
 //      guard says that c divides;
 //   3. counting, when no equation mentions it: the product gets the length of its range, and where
 //      two bounds compete the term is split by which of them is tighter;
-//   4. unrolling, when its range is constant and short.
+//   4. unrolling, when its range is constant and short; before counting, where that would divide.
 // Each step removes a binder, or splits by the order of two bounds and thereby removes one of them.
 #include "verifier/nf/coordinates.h"
 
@@ -67,7 +67,11 @@ class Eliminator {
   struct Range {
     std::vector<Poly> lower, upper;
     Guards rest;
+    bool divided = false;  // A bound is a floor of a quotient.
   };
+  // Values that are listed rather than counted where counting would divide: two such counts are
+  // multiplied, and a product of floors is beyond linear arithmetic.
+  static constexpr int kShort = 8;
 
   // state with `binder` replaced by `value`, without guard `used`, and with `extra`.
   void Replace(State& state, Symbol binder, const Poly& value, std::size_t used,
@@ -144,6 +148,7 @@ class Eliminator {
       if (sign == 0) return std::nullopt;
       const Poly divisor = sign > 0 ? form->coefficient : -form->coefficient;
       const Poly bound = Valid(s_.symbols.FloorDiv(form->rest, divisor));
+      range.divided = range.divided || !divisor.is_constant(1);
       if (sign > 0) {
         range.lower.push_back(-bound);  // c b + r >= 0: b >= ceil(-r / c) = -floor(r / c).
       } else {
@@ -159,6 +164,7 @@ class Eliminator {
       if (s_.Mentions(state.counted.count, only)) continue;
       auto range = RangeOf(state, b);
       if (!range || range->lower.empty() || range->upper.empty()) continue;
+      if (range->divided && UnrollOne(state, b, kShort)) return Counting::kSplit;
       if (!Tightest(state, range->lower, range->rest, 1)) return Counting::kSplit;
       if (!Tightest(state, range->upper, range->rest, -1)) return Counting::kSplit;
       const Poly length = range->upper[0] - range->lower[0];
@@ -203,26 +209,31 @@ class Eliminator {
     return true;
   }
 
+  // Lists the values of `b` if its range is constant and has at most `most` of them.
+  bool UnrollOne(const State& state, Symbol b, int most) {
+    std::optional<std::int64_t> low, high;
+    for (const Condition& c : state.guards) {
+      const auto form = LinearIn(c.p, b, s_.symbols);
+      if (c.kind != Kind::kGe0 || !form || !form->rest.is_constant()) continue;
+      if (form->coefficient.is_constant(1)) {
+        low = std::max(low.value_or(-form->rest.constant()), -form->rest.constant());
+      } else if (form->coefficient.is_constant(-1)) {
+        high = std::min(high.value_or(form->rest.constant()), form->rest.constant());
+      }
+    }
+    if (!low || !high || *high - *low >= most) return false;
+    for (std::int64_t v = *low; v <= *high; ++v) {
+      State one = state;
+      Replace(one, b, Poly(v), one.guards.size(), std::nullopt);
+      if (!impossible_) Run(std::move(one));
+      impossible_ = false;
+    }
+    return true;
+  }
+
   void Unroll(const State& state) {
     for (Symbol b : state.binders) {
-      std::optional<std::int64_t> low, high;
-      for (const Condition& c : state.guards) {
-        const auto form = LinearIn(c.p, b, s_.symbols);
-        if (c.kind != Kind::kGe0 || !form || !form->rest.is_constant()) continue;
-        if (form->coefficient.is_constant(1)) {
-          low = std::max(low.value_or(-form->rest.constant()), -form->rest.constant());
-        } else if (form->coefficient.is_constant(-1)) {
-          high = std::min(high.value_or(form->rest.constant()), form->rest.constant());
-        }
-      }
-      if (!low || !high || *high - *low >= s_.limits.unroll) continue;
-      for (std::int64_t v = *low; v <= *high; ++v) {
-        State one = state;
-        Replace(one, b, Poly(v), one.guards.size(), std::nullopt);
-        if (!impossible_) Run(std::move(one));
-        impossible_ = false;
-      }
-      return;
+      if (UnrollOne(state, b, s_.limits.unroll)) return;
     }
     throw Unsupported("a sum whose bound variable no linear equation or bound determines");
   }

@@ -4,6 +4,7 @@
 //   Relu(c x) = c Relu(x) for a non-negative factor c; Relu(-x) = Relu(x) - x
 //   tanh(0) = 0; sigmoid(0) = 1/2; sqrt(0) = 0; exp(0) = 1
 //   exp(a + b) = exp(a) exp(b); exp(-a) = 1 / exp(a)
+//   fn(max of x) = max of fn(x) for Relu, sigmoid, tanh and exp, which are monotone
 //   1 / (a b) = (1/a) (1/b); 1 / (1/a) = a; 1 / n for a number n other than 0
 //
 // The laws of the reciprocal hold for the total function with 1/0 = 0. All are identities over the
@@ -60,6 +61,11 @@ Normalizer::Outcome Normalizer::Function(const Atom& a, const Guards& context) {
   for (Term& t : inner) Canonical(t, context);
   std::stable_sort(inner.begin(), inner.end(),
                    [&](const Term& x, const Term& y) { return CanonicalBefore(s_, x, y); });
+  const bool monotone = a.fn != Fn::kRecip && a.fn != Fn::kSqrt;
+  if (monotone && inner.size() == 1 && IsOneAccess(inner[0]) &&
+      s_.heads[static_cast<std::size_t>(inner[0].atoms[0].head)].kind == HeadInfo::Kind::kMax) {
+    return Outcome::Expand(MaximumOf(a.fn, inner[0].atoms[0]));
+  }
   switch (a.fn) {
     case Fn::kRelu:
       return Relu(inner, context);
@@ -103,10 +109,6 @@ Normalizer::Outcome Normalizer::Relu(const Nf& inner, const Guards& context) {
     }
     if (!outside.atoms.empty() || !t.size.is_constant(1)) {
       return Outcome::Expand(s_.Product({outside}, nf::Apply(Fn::kRelu, {inside})));
-    }
-    if (IsOneAccess(t) &&
-        s_.heads[static_cast<std::size_t>(t.atoms[0].head)].kind == HeadInfo::Kind::kMax) {
-      return Outcome::Expand(MaximumOfRelu(t.atoms[0]));
     }
   }
   return Outcome::Is(Lift(HeadInfo::Kind::kFunction, Fn::kRelu, inner));

@@ -3,8 +3,8 @@
 // A maximum is over a union of families: all values whose binders fulfil the guards. A maximum of
 // maxima is flattened into the union; a guard inside a value splits its family in two (a padded
 // value is x inside and 0 outside, both are members). Two maxima are equal when their families have
-// the same members, which is a comparison of sets and not of sums (verifier/nf/compare.h). Relu is
-// monotone, so it goes inside.
+// the same members, which is a comparison of sets and not of sums (verifier/nf/compare.h). Positive
+// numbers come out, and monotone functions (Relu, sigmoid, tanh, exp) go inside.
 #include <algorithm>
 
 #include "verifier/nf/normalize.h"
@@ -33,6 +33,19 @@ void SplitBy(const Family& f, const base::Condition& c, std::vector<Family>& out
     Family part = f;
     if (AddGuard(part.guards, one)) out.push_back(std::move(part));
   }
+}
+
+// The positive number that every member is a multiple of, when each is a single product with that
+// coefficient; 1 otherwise.
+Rational CommonFactor(const std::vector<Family>& families) {
+  Rational factor = 1;
+  for (std::size_t k = 0; k < families.size(); ++k) {
+    const Nf& value = families[k].value;
+    if (value.size() != 1 || value[0].coefficient.sign() <= 0) return 1;
+    if (k > 0 && !(value[0].coefficient == factor)) return 1;
+    factor = value[0].coefficient;
+  }
+  return factor;
 }
 
 }  // namespace
@@ -89,6 +102,10 @@ Normalizer::Outcome Normalizer::Maximum(const Atom& a, const Guards& context) {
     done.push_back(std::move(f));
   }
   if (done.empty()) throw Unsupported("a maximum over nothing");
+  const Rational factor = CommonFactor(done);
+  if (!(factor == 1)) {
+    for (Family& f : done) f.value = Scale(f.value, factor.Inverse());
+  }
   Nf members;
   for (const Family& f : done) {
     Term member;
@@ -101,19 +118,26 @@ Normalizer::Outcome Normalizer::Maximum(const Atom& a, const Guards& context) {
       const Guards inside = Joined(context, f.guards);
       Nf value = f.value;
       for (Term& t : value) Canonical(t, inside);
-      if (done.size() == 1 && f.binders.empty()) return Outcome::Expand(std::move(value));
+      if (done.size() == 1 && f.binders.empty()) {
+        return Outcome::Expand(Scale(std::move(value), factor));
+      }
       member.atoms = {Lift(HeadInfo::Kind::kSum, ops::Fn::kRelu, value)};
     }
     Canonical(member, context);
     members.push_back(std::move(member));
   }
   if (members.size() == 1 && members[0].binders.empty() && members[0].guards.empty()) {
-    return Outcome::Expand(std::move(members));
+    return Outcome::Expand(Scale(std::move(members), factor));
   }
-  return Outcome::Is(Lift(HeadInfo::Kind::kMax, ops::Fn::kRelu, members));
+  const Atom access = Lift(HeadInfo::Kind::kMax, ops::Fn::kRelu, members);
+  if (factor == 1) return Outcome::Is(access);
+  Term scaled;
+  scaled.coefficient = factor;
+  scaled.atoms = {access};
+  return Outcome::Expand({scaled});
 }
 
-Nf Normalizer::MaximumOfRelu(const Atom& access) {
+Nf Normalizer::MaximumOf(ops::Fn fn, const Atom& access) {
   const HeadInfo head = s_.heads[static_cast<std::size_t>(access.head)];
   base::Symbols::Substitution arguments;
   for (std::size_t k = 0; k < access.index.size(); ++k) {
@@ -125,13 +149,13 @@ Nf Normalizer::MaximumOfRelu(const Atom& access) {
     if (!t) continue;
     Term value;
     value.atoms = t->atoms;
-    const Nf relu = Normalize(nf::Apply(ops::Fn::kRelu, {value}), t->guards);
+    const Nf image = Normalize(nf::Apply(fn, {value}), t->guards);
     Term member = *t;
-    if (relu.size() == 1 && relu[0].is_plain() && relu[0].coefficient == 1 &&
-        relu[0].atoms.size() == 1) {
-      member.atoms = relu[0].atoms;
+    if (image.size() == 1 && image[0].is_plain() && image[0].coefficient == 1 &&
+        image[0].atoms.size() == 1) {
+      member.atoms = image[0].atoms;
     } else {
-      member.atoms = {Lift(HeadInfo::Kind::kSum, ops::Fn::kRelu, relu)};
+      member.atoms = {Lift(HeadInfo::Kind::kSum, ops::Fn::kRelu, image)};
     }
     members.push_back(std::move(member));
   }

@@ -58,7 +58,8 @@ class Normalizer {
 
   // maximum.cc.
   Outcome Maximum(const Atom& a, const Guards& context);
-  Nf MaximumOfRelu(const Atom& access);
+  // fn(access) for an access of a maximum and a monotone fn.
+  Nf MaximumOf(ops::Fn fn, const Atom& access);
 
   // lift.cc: N5.
   Atom Lift(HeadInfo::Kind kind, ops::Fn fn, const Nf& inner);
