@@ -136,9 +136,15 @@ struct Emitter::OperatorCase {
 
   template <class Op>
   Status operator()(const Op&) const {
-    static_assert(std::tuple_size_v<decltype(Op::Fields())> == 0, "attributes need a case");
-    e.Add(Op::kInfo.onnx.op_type, in, out);
-    return OkStatus();
+    if constexpr (std::tuple_size_v < decltype(Op::Fields()) >> 0 ||
+                  Op::kInfo.onnx.op_type.empty()) {
+      return base::FailedPrecondition(fmt::format(
+          "{} cannot be written to an ONNX file: optimizer/onnx/emit.cc has no case for it",
+          Op::kInfo.name));
+    } else {
+      e.Add(Op::kInfo.onnx.op_type, in, out);
+      return OkStatus();
+    }
   }
 
   Status operator()(const ops::Transpose& op) const {

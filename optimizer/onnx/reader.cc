@@ -1,6 +1,7 @@
 #include "optimizer/onnx/reader.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "optimizer/onnx/tensor_data.h"
@@ -106,6 +107,7 @@ bool Reader::HoldsForAllSizes(const base::Condition& c) const {
 }
 
 NodeId Reader::Scalar(double value) {
+  if (!std::isfinite(value)) return Refuse("a factor is not finite");
   return Add(ops::Fill{.shape = {}, .value = value}, std::vector<NodeId>{});
 }
 

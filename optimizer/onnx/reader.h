@@ -37,9 +37,12 @@ class Reader {
 
   int opset() const { return opset_; }
   int input_count() const { return int(operands_.size()); }
-  bool HasInput(int k) const { return k < input_count() && in(k) != graph::kNoNode; }
-  graph::NodeId in(int k) const { return operands_[std::size_t(k)]; }
-  const graph::Shape& shape(int k) const { return graph_.shape(in(k)); }
+  bool HasInput(int k) const { return in(k) != graph::kNoNode; }
+  graph::NodeId in(int k) const {
+    return k < input_count() ? operands_[std::size_t(k)] : graph::kNoNode;
+  }
+  // That of a scalar when the input is left out: whoever adds a node with it is refused.
+  const graph::Shape& shape(int k) const { return HasInput(k) ? graph_.shape(in(k)) : nothing_; }
   const graph::Shape& ShapeOf(graph::NodeId id) const { return graph_.shape(id); }
   int rank(int k) const { return shape(k).size(); }
   int output_count() const;
@@ -86,6 +89,7 @@ class Reader {
   const Constants constants_;
   const std::filesystem::path& folder_;
   graph::Graph& graph_;
+  const graph::Shape nothing_;
   std::string refusal_;
 };
 
