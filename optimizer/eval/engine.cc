@@ -1,7 +1,9 @@
 #include "optimizer/eval/engine.h"
 
+#include <utility>
 #include <variant>
 
+#include "core/base/check.h"
 #include "core/eval/eval.h"
 #include "optimizer/eval/kernels.h"
 
@@ -25,15 +27,17 @@ struct Case {
   }
 
   template <class Op>
-  void operator()(const Op&) const {
+  void operator()(const Op& o) const {
     constexpr ops::Info info = Op::kInfo;
     if constexpr (info.nature == ops::Nature::kPointwise && info.arity_max == 1) {
-      Unary(op, x(), out);
-    } else {
-      static_assert(info.nature == ops::Nature::kPointwise && info.arity_max == 2,
-                    "the operator needs a kernel");
-      Binary(op, x(), *in[1], out);
+      if (Unary(op, x(), out)) return;
+    } else if constexpr (info.nature == ops::Nature::kPointwise && info.arity_max == 2) {
+      if (Binary(op, x(), *in[1], out)) return;
     }
+    // No kernel: the definition, slow and right.
+    StatusOr<Values> defined = eval::Apply(ops::Operator(o), in);
+    CHECK(defined.ok());  // The operator fits its operands.
+    out = *std::move(defined);
   }
   void operator()(const ops::BatchNormalization& o) const { BatchNormalize(o, in, out); }
   void operator()(const ops::MatMul&) const { MatMul(x(), *in[1], out); }

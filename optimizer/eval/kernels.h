@@ -27,8 +27,9 @@ void Gemm(std::int64_t m, std::int64_t n, std::int64_t k, const double* a, const
 
 // (pointwise.cc)
 void Activate(ops::Activation activation, std::vector<double>& x);
-void Unary(const ops::Operator& op, const Values& x, Values& out);
-void Binary(const ops::Operator& op, const Values& a, const Values& b, Values& out);
+// False: there is no kernel for this operator.
+bool Unary(const ops::Operator& op, const Values& x, Values& out);
+bool Binary(const ops::Operator& op, const Values& a, const Values& b, Values& out);
 void BatchNormalize(const ops::BatchNormalization& op, std::span<const Values* const> in,
                     Values& out);
 

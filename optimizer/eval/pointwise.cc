@@ -59,29 +59,36 @@ void Activate(ops::Activation activation, std::vector<double>& x) {
   }
 }
 
-void Unary(const ops::Operator& op, const Values& x, Values& out) {
-  if (std::holds_alternative<ops::Neg>(op)) return Map(x, out, [](double v) { return -v; });
-  if (std::holds_alternative<ops::Relu>(op)) return Map(x, out, Relu);
-  if (std::holds_alternative<ops::Sigmoid>(op)) return Map(x, out, Sigmoid);
-  if (std::holds_alternative<ops::Tanh>(op)) {
-    return Map(x, out, [](double v) { return std::tanh(v); });
+bool Unary(const ops::Operator& op, const Values& x, Values& out) {
+  if (std::holds_alternative<ops::Neg>(op)) {
+    Map(x, out, [](double v) { return -v; });
+  } else if (std::holds_alternative<ops::Relu>(op)) {
+    Map(x, out, Relu);
+  } else if (std::holds_alternative<ops::Sigmoid>(op)) {
+    Map(x, out, Sigmoid);
+  } else if (std::holds_alternative<ops::Tanh>(op)) {
+    Map(x, out, [](double v) { return std::tanh(v); });
+  } else if (std::holds_alternative<ops::Exp>(op)) {
+    Map(x, out, [](double v) { return std::exp(v); });
+  } else if (std::holds_alternative<ops::Reciprocal>(op)) {
+    Map(x, out, [](double v) { return 1 / v; });
+  } else {
+    return false;
   }
-  if (std::holds_alternative<ops::Exp>(op)) {
-    return Map(x, out, [](double v) { return std::exp(v); });
-  }
-  CHECK(std::holds_alternative<ops::Reciprocal>(op));
-  Map(x, out, [](double v) { return 1 / v; });
+  return true;
 }
 
-void Binary(const ops::Operator& op, const Values& a, const Values& b, Values& out) {
+bool Binary(const ops::Operator& op, const Values& a, const Values& b, Values& out) {
   if (std::holds_alternative<ops::Add>(op)) {
-    return Zip(a, b, out, [](double x, double y) { return x + y; });
+    Zip(a, b, out, [](double x, double y) { return x + y; });
+  } else if (std::holds_alternative<ops::Sub>(op)) {
+    Zip(a, b, out, [](double x, double y) { return x - y; });
+  } else if (std::holds_alternative<ops::Mul>(op)) {
+    Zip(a, b, out, [](double x, double y) { return x * y; });
+  } else {
+    return false;
   }
-  if (std::holds_alternative<ops::Sub>(op)) {
-    return Zip(a, b, out, [](double x, double y) { return x - y; });
-  }
-  CHECK(std::holds_alternative<ops::Mul>(op));
-  Zip(a, b, out, [](double x, double y) { return x * y; });
+  return true;
 }
 
 void BatchNormalize(const ops::BatchNormalization& op, std::span<const Values* const> in,
