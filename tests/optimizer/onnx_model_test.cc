@@ -2,8 +2,7 @@
 // external data; and files that are no models.
 #include <gmock/gmock.h>
 
-#include <fstream>
-#include <set>
+#include <random>
 
 #include "optimizer/fold/fold.h"
 #include "optimizer/fold/simplify.h"
@@ -344,6 +343,30 @@ TEST(BadModelTest, DamagedFilesDoNotCrash) {
     }
   }
   EXPECT_GT(accepted, 0);
+}
+
+// Models of all kinds with a few bytes changed, most of them still protobufs.
+TEST(BadModelTest, DamagedModelsOfAllKindsDoNotCrash) {
+  testing::TempFolder folder;
+  test::RunScript("optimizer/onnx_models.py", {folder.path(), "structure", "opsets"});
+  std::vector<fs::path> paths = test::ModelsIn(folder / "structure");
+  for (fs::path& path : test::ModelsIn(folder / "opsets")) paths.push_back(std::move(path));
+  std::mt19937 rng(11);
+  int accepted = 0;
+  for (const fs::path& path : paths) {
+    const std::string whole = testing::ReadFile(path);
+    for (int trial = 0; trial < 30; ++trial) {
+      std::string text = whole;
+      for (int k = trial % 3; k >= 0; --k) text[rng() % text.size()] = char(rng());
+      const auto model = Import(folder.Write("damaged.onnx", text));
+      if (!model.ok()) continue;
+      ++accepted;
+      const auto written = Export(*model, folder / "out.onnx");
+      EXPECT_NE(written.status().code(), absl::StatusCode::kInternal)
+          << path << " " << trial << ": " << written.status();
+    }
+  }
+  EXPECT_GT(accepted, 100);
 }
 
 TEST(ZooTest, NetworksGoInAndOutAgainAndSoDoTheirFoldedForms) {
