@@ -1,9 +1,12 @@
-// Rules that the search always has: how views (Slice) pass through operators on single elements.
+// Rules that the search always has, because no universe of a bearable size holds them:
 //
-// They gain nothing by themselves, and no universe that could be enumerated has them in all ranks
-// and axes, but what merged operators give is read through slices, and without these rules an
-// activation would be stuck behind them. They are ordinary rules, proved by the tests like all
-// others.
+//   * how views (Slice) pass through operators on single elements, in all ranks and axes: what
+//   merged
+//     operators give is read through slices, and activations would be stuck behind them;
+//   * the fusions of convolutions with a bias or several groups;
+//   * a normalization behind a convolution goes into the kernel.
+//
+// They are ordinary rules, proved by the tests like all others.
 #pragma once
 
 #include <string>

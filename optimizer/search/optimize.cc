@@ -37,7 +37,7 @@ struct Round {
 };
 
 // Models with at most so many operators that rules may match are also searched as a whole.
-constexpr std::size_t kWholeGraph = 40;
+constexpr std::size_t kWholeGraph = 32;
 constexpr int kPassesMax = 6;
 constexpr Round kRounds[] = {
     {4, Growth::kSiblings, 300, 10'000},

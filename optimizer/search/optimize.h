@@ -31,9 +31,9 @@ struct SearchOptions {
   std::int64_t step_limit = 200'000;
   // Graphs that are made and priced in the search of one piece: bounds the memory (about 200 bytes
   // each).
-  std::int64_t graph_limit = 400'000;
+  std::int64_t graph_limit = 150'000;
   // The search of one piece ends after so many expansions without an improvement.
-  std::int64_t patience = 5'000;
+  std::int64_t patience = 2'000;
   std::chrono::milliseconds time_limit = std::chrono::milliseconds::max();
   // Allows rules of float class `domain` (docs/float-classes.md).
   bool fast_math = false;

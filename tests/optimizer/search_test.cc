@@ -111,6 +111,51 @@ TEST(LectureTest, BiasesOfMergedProductsAreMergedToo) {
   EXPECT_EQ(priced, 2);  // One product, one sum.
 }
 
+TEST(BuiltInTest, NormalizationGoesIntoTheKernelAndTheBias) {
+  const auto rules = BuiltInRules();
+  for (const bool bias : {false, true}) {
+    for (const double epsilon : {1e-5, double(1e-5f), double(1e-3f)}) {
+      Builder b;
+      const auto x = b.Activation("x", {2, 4, 5, 5}), w = b.Weight("w", {6, 2, 3, 3});
+      ops::Conv conv = Conv3x3();
+      conv.group = 2;
+      const auto y = bias ? b.Add(conv, {x, w, b.Weight("c", {6})}) : b.Add(conv, {x, w});
+      const auto positive =
+          b.Add(ops::Add{}, {b.Add(ops::Mul{}, {b.Weight("v", {6}), b.Weight("v", {6})}),
+                             b.Add(ops::Fill{.shape = {6}, .value = 1}, {})});
+      const auto normal = b.Add(ops::BatchNormalization{.epsilon = epsilon},
+                                {y, b.Weight("s", {6}), b.Weight("o", {6}), b.Weight("m", {6}),
+                                 b.Add(ops::Exp{}, {positive})});
+      const graph::Graph g = b.Done({b.Add(ops::Relu{}, {normal})});
+      const SearchResult result = Optimize(g, rules);
+      EXPECT_EQ(result.before.nodes, 3);
+      EXPECT_EQ(result.after.nodes, 1);  // Conv with bias and activation.
+      EXPECT_LT(Difference(g, result.graph), 1e-9);
+    }
+  }
+}
+
+TEST(BuiltInTest, BiasedAndGroupedConvolutionsAreFusedAndMerged) {
+  const auto rules = BuiltInRules();
+  Builder b;
+  const auto x = b.Activation("x", {2, 4, 6, 6});
+  const auto left =
+      b.Add(ops::Relu{}, {b.Add(Conv3x3(), {x, b.Weight("w", {4, 4, 3, 3}), b.Weight("a", {4})})});
+  const auto right = b.Add(
+      ops::Relu{}, {b.Add(ops::Conv{}, {x, b.Weight("v", {4, 4, 1, 1}), b.Weight("c", {4})})});
+  ops::Conv grouped = Conv3x3();
+  grouped.group = 4;
+  const auto deep = b.Add(grouped, {left, b.Weight("u", {4, 1, 3, 3})});
+  const graph::Graph g = b.Done({b.Add(ops::Relu{}, {b.Add(ops::Add{}, {deep, right})})});
+  const SearchResult result = Optimize(g, rules);
+  const auto used = RulesUsed(result, rules);
+  EXPECT_THAT(used, Contains("enlarge_1x1_bias"));
+  EXPECT_THAT(used, Contains("merge_convs_bias"));
+  EXPECT_THAT(used, Contains("conv_residual_groups"));
+  EXPECT_EQ(result.after.nodes, 4);  // Two convolutions and two views of the first one.
+  EXPECT_LT(Difference(g, result.graph), 1e-9);
+}
+
 TEST(LectureTest, GreedySearchFusesAndGoesNoFurther) {
   SearchOptions greedy;
   greedy.alpha = 1;
