@@ -6,6 +6,7 @@
 #include <map>
 
 #include "client/cli/commands/commands.h"
+#include "client/cli/commands/simplest.h"
 #include "client/cli/files.h"
 #include "core/rules/text.h"
 #include "verifier/prove.h"
@@ -210,6 +211,9 @@ Outcome ProveCommand(Context& context, const ProveOptions& options) {
                                                           task.parsed.line, task.parsed.name));
     }
     const double seconds = seconds_since(rule_start);
+    if (verdict->counterexample) {
+      verdict->counterexample = Simplest(*task.parsed.rule, *verdict->counterexample);
+    }
     const bool as_expected = verifier::Meets(Expected(task), verdict->kind);
     ++counts[verdict->kind];
     unexpected += as_expected ? 0 : 1;
