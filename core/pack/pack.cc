@@ -213,7 +213,9 @@ std::string TextView(const Content& content, std::string_view title) {
       content.counts.proved, content.counts.refuted, content.counts.unproved,
       content.counts.underivable);
   for (const PackedRule& r : content.rules) {
-    out += fmt::format("\n# {}\n{}", NameOf(r.rule.float_class), rules::PrintRule(r.rule));
+    rules::Rule rule = r.rule;
+    rule.expect = rules::Expect::kProved;  // So that `tenon prove` can check the view.
+    out += fmt::format("\n# {}\n{}", NameOf(rule.float_class), rules::PrintRule(rule));
   }
   return out;
 }

@@ -118,6 +118,7 @@ TEST(PackTest, TheTextViewReadsBackToTheSameRules) {
   for (std::size_t k = 0; k < c.rules.size(); ++k) {
     ASSERT_TRUE((*parsed)[k].rule.ok());
     EXPECT_EQ((*parsed)[k].name, c.rules[k].rule.name);
+    EXPECT_EQ((*parsed)[k].expect, rules::Expect::kProved);
     EXPECT_EQ(*rules::CanonicalBytes(*(*parsed)[k].rule), *rules::CanonicalBytes(c.rules[k].rule));
   }
 }
