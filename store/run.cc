@@ -42,14 +42,18 @@ std::uint64_t ZigZag(std::uint64_t difference) {
 }
 std::uint64_t UnZigZag(std::uint64_t z) { return z >> 1 ^ ((z & 1) != 0 ? ~std::uint64_t{0} : 0); }
 
-std::string TablePrefix(const RunTable& table) {
+std::string TablePrefix(std::uint64_t job) {
   std::string key;
-  AppendU64(key, table.job);
+  AppendU64(key, job);
   return key;
 }
 
-std::uint32_t BucketOf(const base::Fingerprint& f, int bits) {
-  return bits == 0 ? 0 : static_cast<std::uint32_t>(f.hi >> (64 - bits));
+std::string BytesOf(const RunKey& k) {
+  std::string key = TablePrefix(k.job);
+  AppendU32(key, k.bucket);
+  AppendU32(key, k.shard);
+  if (k.part != 0) AppendU32(key, k.part);
+  return key;
 }
 
 // The runs of one bucket, in the order of shards.
@@ -170,52 +174,120 @@ int BucketBits(std::uint64_t expected_records, std::uint64_t shards) {
   return std::clamp(static_cast<int>(std::bit_width(runs)) - 1, 0, kBucketBitsMax);
 }
 
-StatusOr<std::uint64_t> PutRuns(Store& store, const RunTable& table, std::uint32_t shard,
+std::uint32_t BucketOf(const base::Fingerprint& f, int bits) {
+  return bits == 0 ? 0 : static_cast<std::uint32_t>(f.hi >> (64 - bits));
+}
+
+Status CheckRun(std::string_view bytes, int bucket_bits, std::uint32_t bucket) {
+  auto reader = RunReader::Open(bytes);
+  if (!reader.ok()) return base::InvalidArgument(base::Message(reader.status()));
+  if (reader->remaining() > kRunRecordsMax) {
+    return base::InvalidArgument(fmt::format("a run of {} records; at most {} make one run",
+                                             reader->remaining(), kRunRecordsMax));
+  }
+  while (reader->remaining() > 0) {
+    const auto record = reader->Next();
+    if (!record.ok()) return base::InvalidArgument(base::Message(record.status()));
+    if (const std::uint32_t b = BucketOf(record->fingerprint, bucket_bits); b != bucket) {
+      return base::InvalidArgument(
+          fmt::format("a run of bucket {} with a record of bucket {}", bucket, b));
+    }
+  }
+  return OkStatus();
+}
+
+void PutRun(Batch& batch, const RunKey& key, std::string_view bytes) {
+  batch.Put(Family::kFingerprints, BytesOf(key), bytes);
+}
+
+Status StoreRuns::Put(const RunTable&, const RunKey& key, std::string run) {
+  PutRun(batch_, key, run);
+  return OkStatus();
+}
+
+Status StoreRuns::Sync() {
+  if (batch_.empty()) return OkStatus();
+  const Status s = store_.Write(batch_);
+  batch_ = Batch();
+  return s;
+}
+
+std::string StoreRuns::name() const { return fmt::format("store {}", store_.directory()); }
+
+Status StoreRuns::ForEachRun(const RunTable& table, const Visit& visit) const {
+  return ScanRuns(store_, table.job, 0, std::uint32_t{1} << table.bucket_bits, visit);
+}
+
+Status ScanRuns(const Store& store, std::uint64_t job, std::uint32_t first, std::uint32_t end,
+                const RunSource::Visit& visit) {
+  std::string from = TablePrefix(job), to = from;
+  AppendU32(from, first);
+  AppendU32(to, end);
+  return store.ScanRange(
+      Family::kFingerprints, from, to, [&](std::string_view key, std::string_view value) -> Status {
+        if (key.size() != 16 && key.size() != 20) {
+          return base::DataLoss(fmt::format("store {}: fingerprints: a key of {} bytes, not 16",
+                                            store.directory(), key.size()));
+        }
+        const RunKey k{job, ReadU32(key.substr(8)), ReadU32(key.substr(12)),
+                       key.size() == 20 ? ReadU32(key.substr(16)) : 0};
+        return visit(k, value);
+      });
+}
+
+StatusOr<std::uint64_t> PutRuns(RunSink& sink, const RunTable& table, std::uint32_t shard,
                                 std::vector<Record>& records) {
   std::uint64_t bytes = 0;
   CHECK(0 <= table.bucket_bits && table.bucket_bits <= kBucketBitsMax);
   std::sort(records.begin(), records.end());
-  Batch batch;
+  RunKey key{.job = table.job, .shard = shard};
   for (auto first = records.begin(); first != records.end();) {
     const std::uint32_t bucket = BucketOf(first->fingerprint, table.bucket_bits);
-    const auto last = std::partition_point(first, records.end(), [&](const Record& r) {
+    key.part = key.bucket == bucket && first != records.begin() ? key.part + 1 : 0;
+    key.bucket = bucket;
+    const auto limit =
+        first + std::min<std::ptrdiff_t>(std::ptrdiff_t{kRunRecordsMax}, records.end() - first);
+    const auto last = std::partition_point(first, limit, [&](const Record& r) {
       return BucketOf(r.fingerprint, table.bucket_bits) == bucket;
     });
-    std::string key = TablePrefix(table);
-    AppendU32(key, bucket);
-    AppendU32(key, shard);
-    const std::string run = EncodeRun({first, last});
+    std::string run = EncodeRun({first, last});
     bytes += run.size();
-    batch.Put(Family::kFingerprints, key, run);
+    RETURN_IF_ERROR(sink.Put(table, key, std::move(run)));
     first = last;
   }
-  if (!batch.empty()) RETURN_IF_ERROR(store.Write(batch));
+  RETURN_IF_ERROR(sink.Sync());
   return bytes;
 }
 
-Status ForEachClass(const Store& store, const RunTable& table, const VisitClass& visit) {
+StatusOr<std::uint64_t> PutRuns(Store& store, const RunTable& table, std::uint32_t shard,
+                                std::vector<Record>& records) {
+  StoreRuns sink(store);
+  return PutRuns(sink, table, shard, records);
+}
+
+Status ForEachClass(const RunSource& source, const RunTable& table, const VisitClass& visit) {
   Bucket bucket;
   std::uint32_t number = 0;
-  const auto collect = [&](std::string_view key, std::string_view value) -> Status {
-    if (key.size() != 16) {
-      return base::DataLoss(fmt::format("store {}: fingerprints: a key of {} bytes, not 16",
-                                        store.directory(), key.size()));
-    }
-    if (const std::uint32_t next = ReadU32(key.substr(8)); next != number) {
+  const auto collect = [&](const RunKey& key, std::string_view run) -> Status {
+    if (key.bucket != number) {
       RETURN_IF_ERROR(MergeBucket(bucket, visit));
       bucket.runs.clear();
-      number = next;
+      number = key.bucket;
     }
-    bucket.where = fmt::format("store {}: fingerprints: bucket {}", store.directory(), number);
-    bucket.runs.push_back({ReadU32(key.substr(12)), std::string(value)});
+    bucket.where = fmt::format("{}: fingerprints: bucket {}", source.name(), number);
+    bucket.runs.push_back({key.shard, std::string(run)});
     return OkStatus();
   };
-  RETURN_IF_ERROR(store.Scan(Family::kFingerprints, TablePrefix(table), collect));
+  RETURN_IF_ERROR(source.ForEachRun(table, collect));
   return MergeBucket(bucket, visit);
 }
 
+Status ForEachClass(Store& store, const RunTable& table, const VisitClass& visit) {
+  return ForEachClass(StoreRuns(store), table, visit);
+}
+
 Status DropRuns(Store& store, const RunTable& table) {
-  return store.DeletePrefix(Family::kFingerprints, TablePrefix(table));
+  return store.DeletePrefix(Family::kFingerprints, TablePrefix(table.job));
 }
 
 }  // namespace tenon::store

@@ -11,6 +11,7 @@
 #include <rocksdb/db.h>
 #include <rocksdb/filter_policy.h>
 #include <rocksdb/table.h>
+#include <rocksdb/utilities/checkpoint.h>
 #include <xxhash.h>
 
 #include "core/base/kill_point.h"
@@ -84,6 +85,14 @@ std::optional<std::string_view> Unsealed(std::string_view stored) {
     return std::nullopt;
   }
   return payload;
+}
+
+// The least key after all those with the prefix; empty: there is none.
+std::string Successor(std::string_view prefix) {
+  std::string out(prefix);
+  while (!out.empty() && out.back() == '\xff') out.pop_back();
+  if (!out.empty()) out.back() = static_cast<char>(static_cast<unsigned char>(out.back()) + 1);
+  return out;
 }
 
 }  // namespace
@@ -265,11 +274,16 @@ StatusOr<std::optional<std::string>> Store::Get(Family family, std::string_view 
 }
 
 Status Store::Scan(Family family, std::string_view prefix, const Visit& visit) const {
+  return ScanRange(family, prefix, Successor(prefix), visit);
+}
+
+Status Store::ScanRange(Family family, std::string_view first, std::string_view end,
+                        const Visit& visit) const {
   rocksdb::ReadOptions options;
   options.total_order_seek = true;
   options.fill_cache = false;
   const std::unique_ptr<rocksdb::Iterator> it(impl_->db->NewIterator(options, impl_->of(family)));
-  for (it->Seek(ToSlice(prefix)); it->Valid() && it->key().starts_with(ToSlice(prefix));
+  for (it->Seek(ToSlice(first)); it->Valid() && (end.empty() || View(it->key()) < end);
        it->Next()) {
     const auto payload = Unsealed(View(it->value()));
     if (!payload) return impl_->Damaged(family, View(it->key()));
@@ -278,13 +292,54 @@ Status Store::Scan(Family family, std::string_view prefix, const Visit& visit) c
   return Convert(it->status(), impl_->directory, "reading");
 }
 
+// Without reading the values. Nothing is removed from disk here: compaction does that.
 Status Store::DeletePrefix(Family family, std::string_view prefix) {
-  Batch batch;
-  RETURN_IF_ERROR(Scan(family, prefix, [&](std::string_view key, std::string_view) {
-    batch.Delete(family, key);
-    return OkStatus();
-  }));
-  return batch.empty() ? OkStatus() : Write(batch);
+  const std::string end = Successor(prefix);
+  if (end.empty()) {  // All keys, or a prefix that no key follows: rare, so one by one.
+    Batch batch;
+    RETURN_IF_ERROR(Scan(family, prefix, [&](std::string_view key, std::string_view) {
+      batch.Delete(family, key);
+      return OkStatus();
+    }));
+    return batch.empty() ? OkStatus() : Write(batch);
+  }
+  return Convert(impl_->db->DeleteRange(impl_->write_options(), impl_->of(family), ToSlice(prefix),
+                                        ToSlice(end)),
+                 impl_->directory, "deleting");
+}
+
+Status Store::Compact() {
+  rocksdb::CompactRangeOptions options;
+  options.bottommost_level_compaction = rocksdb::BottommostLevelCompaction::kForce;
+  options.blob_garbage_collection_policy = rocksdb::BlobGarbageCollectionPolicy::kForce;
+  options.blob_garbage_collection_age_cutoff = 1.0;
+  for (rocksdb::ColumnFamilyHandle* h : impl_->handles) {
+    RETURN_IF_ERROR(Convert(impl_->db->CompactRange(options, h, nullptr, nullptr), impl_->directory,
+                            "compacting"));
+  }
+  return OkStatus();
+}
+
+Status Store::Checkpoint(const std::string& directory) const {
+  if (std::filesystem::exists(directory)) {
+    return base::FailedPrecondition(fmt::format(
+        "store {}: a checkpoint to {}: it exists; give another name", impl_->directory, directory));
+  }
+  rocksdb::Checkpoint* raw = nullptr;
+  RETURN_IF_ERROR(Convert(rocksdb::Checkpoint::Create(impl_->db.get(), &raw), impl_->directory,
+                          "making a checkpoint"));
+  const std::unique_ptr<rocksdb::Checkpoint> checkpoint(raw);
+  return Convert(checkpoint->CreateCheckpoint(directory), impl_->directory, "making a checkpoint");
+}
+
+StatusOr<std::uint64_t> Store::FreeBytes() const {
+  std::error_code error;
+  const auto space = std::filesystem::space(impl_->directory, error);
+  if (error) {
+    return base::Internal(
+        fmt::format("store {}: free space: {}", impl_->directory, error.message()));
+  }
+  return std::uint64_t{space.available};
 }
 
 StatusOr<std::uint64_t> Store::Verify() const {

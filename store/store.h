@@ -89,10 +89,20 @@ class Store {
   // views end with the visit; an error of `visit` ends the scan and is returned.
   using Visit = std::function<Status(std::string_view key, std::string_view value)>;
   Status Scan(Family family, std::string_view prefix, const Visit& visit) const;
+  // The same for the keys in [first, end).
+  Status ScanRange(Family family, std::string_view first, std::string_view end,
+                   const Visit& visit) const;
   Status DeletePrefix(Family family, std::string_view prefix);
 
   // Reads everything and checks every checksum. The number of values, or the first DataLoss.
   StatusOr<std::uint64_t> Verify() const;
+  // Gives the space of what was deleted back to the disk, as far as that can be forced.
+  Status Compact();
+  // A consistent copy in a new directory, by hard links where the file system has them: a backup
+  // is that directory, copied; restoring is opening it. FailedPrecondition: it exists.
+  Status Checkpoint(const std::string& directory) const;
+  // Free bytes of the disk, for processes without privileges.
+  StatusOr<std::uint64_t> FreeBytes() const;
   // Bytes on disk of a family, about.
   std::uint64_t DiskBytes(Family family) const;
 

@@ -16,13 +16,13 @@ namespace {
 constexpr int kBiasedRounds = 16;  // Of kLanes samples.
 }  // namespace
 
-StatusOr<Enumeration> Collector::Run(const store::Store& store, const store::RunTable& runs) {
+StatusOr<Enumeration> Collector::Run(const store::RunSource& source, const store::RunTable& runs) {
   out_.universe = e_.universe_;
   out_.mode = e_.options_.mode;
   out_.max_operators = e_.size_;
   out_.record_bytes = e_.record_bytes_;
   out_.graphs_by_size.assign(std::size_t(e_.size_), 0);
-  RETURN_IF_ERROR(Scan(store, runs));
+  RETURN_IF_ERROR(Scan(source, runs));
   RETURN_IF_ERROR(Decode());
   RETURN_IF_ERROR(MarkSignDependent());
   RETURN_IF_ERROR(Resample());
@@ -39,7 +39,7 @@ StatusOr<Enumeration> Collector::Run(const store::Store& store, const store::Run
 }
 
 // Counts graphs; classes of one member are done with.
-Status Collector::Scan(const store::Store& store, const store::RunTable& runs) {
+Status Collector::Scan(const store::RunSource& source, const store::RunTable& runs) {
   std::uint64_t classes = 0;
   const auto visit = [&](const Fingerprint&, std::span<const std::uint64_t> ids) -> Status {
     if (++classes % 65536 == 0) {
@@ -62,7 +62,7 @@ Status Collector::Scan(const store::Store& store, const store::RunTable& runs) {
     class_at_.push_back(members_.size());
     return OkStatus();
   };
-  return store::ForEachClass(store, runs, visit);
+  return store::ForEachClass(source, runs, visit);
 }
 
 TermId Collector::AddLast(int operator_index, std::span<const TermId> operands) {

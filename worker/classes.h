@@ -12,7 +12,7 @@ namespace tenon::worker {
 class Collector {
  public:
   explicit Collector(Enumerator& enumerator) : e_(enumerator) {}
-  StatusOr<Enumeration> Run(const store::Store& store, const store::RunTable& runs);
+  StatusOr<Enumeration> Run(const store::RunSource& source, const store::RunTable& runs);
 
  private:
   // A graph that shares its fingerprint, under one of its names.
@@ -38,7 +38,7 @@ class Collector {
     return is_stored(id) && graph_of(id) < std::uint64_t(e_.levels_.end(0));
   }
 
-  Status Scan(const store::Store& store, const store::RunTable& runs);
+  Status Scan(const store::RunSource& source, const store::RunTable& runs);
   Status Decode();
   TermId TermOf(std::uint64_t graph) const;
   TermId Renamed(TermId term, std::size_t renaming);

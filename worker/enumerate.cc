@@ -151,11 +151,12 @@ std::uint64_t Enumerator::IdOf(std::uint64_t unit, std::uint64_t child,
 Status Enumerator::EmitStored(std::uint32_t shard, std::vector<store::Record>& out) {
   for (std::size_t k = shard; k < fingerprints_.size(); k += options_.shards) {
     const TermId id = static_cast<TermId>(k);
+    if (renamings_ && !renamings_->IsCanonical(id)) continue;
+    graphs_ += id < levels_.end(0) ? 0 : 1;
     if (!renamings_) {
       out.push_back({fingerprints_[k], IdOf(0, k, 0)});
       continue;
     }
-    if (!renamings_->IsCanonical(id)) continue;
     // The function of a graph up to renaming is the least fingerprint of its images; a graph that
     // equals its own renaming has several images with it.
     const auto image = [&](std::size_t r) { return renamings_->Image(r, id); };
@@ -177,6 +178,7 @@ Status Enumerator::EmitRenamed(std::uint64_t unit, std::uint64_t child, const Ca
                                std::vector<store::Record>& out) {
   const ops::Operator& op = universe_.operators[std::size_t(c.operator_index)].op;
   if (!renamings_->IsCanonical(op, c.operands)) return OkStatus();
+  ++graphs_;
   struct Image {
     Renamings::Buffer operands;
     Fingerprint fingerprint;
@@ -224,6 +226,7 @@ Status Enumerator::EmitUnit(std::uint64_t unit, std::vector<store::Record>& out)
       status = EmitRenamed(unit, child++, c, out);
       return;
     }
+    ++graphs_;
     const auto value = evaluator_.Compute(c.signature, c.operands);
     status = value.status();
     if (!value.ok()) return;
@@ -233,8 +236,10 @@ Status Enumerator::EmitUnit(std::uint64_t unit, std::vector<store::Record>& out)
   return status;
 }
 
-Status Enumerator::RunShard(std::uint32_t shard, store::Store& store, const store::RunTable& runs) {
+Status Enumerator::RunShard(std::uint32_t shard, store::RunSink& sink,
+                            const store::RunTable& runs) {
   CHECK(shard < options_.shards);
+  graphs_ = 0;
   std::vector<store::Record> records;
   records.reserve(std::size_t(estimate_.graphs / options_.shards));
   RETURN_IF_ERROR(EmitStored(shard, records));
@@ -247,15 +252,25 @@ Status Enumerator::RunShard(std::uint32_t shard, store::Store& store, const stor
     if (base::Mix64(unit) % options_.shards != shard) continue;
     RETURN_IF_ERROR(EmitUnit(unit, records));
   }
-  ASSIGN_OR_RETURN(const std::uint64_t bytes, store::PutRuns(store, runs, shard, records));
+  ASSIGN_OR_RETURN(const std::uint64_t bytes, store::PutRuns(sink, runs, shard, records));
   record_bytes_ += bytes;
+  records_ = records.size();
   return OkStatus();
 }
 
-StatusOr<Enumeration> Enumerator::Collect(const store::Store& store,
+StatusOr<Enumeration> Enumerator::Collect(const store::RunSource& source,
                                           const store::RunTable& runs) && {
   Collector collector(*this);
-  return collector.Run(store, runs);
+  return collector.Run(source, runs);
+}
+
+Status Enumerator::RunShard(std::uint32_t shard, store::Store& store, const store::RunTable& runs) {
+  store::StoreRuns sink(store);
+  return RunShard(shard, sink, runs);
+}
+
+StatusOr<Enumeration> Enumerator::Collect(store::Store& store, const store::RunTable& runs) && {
+  return std::move(*this).Collect(store::StoreRuns(store), runs);
 }
 
 StatusOr<Enumeration> Enumerate(const graph::Universe& universe, const EnumerateOptions& options) {
@@ -265,11 +280,12 @@ StatusOr<Enumeration> Enumerate(const graph::Universe& universe, const Enumerate
   ASSIGN_OR_RETURN(std::unique_ptr<Enumerator> e, Enumerator::Prepare(universe, options));
   ASSIGN_OR_RETURN(const std::unique_ptr<store::Store> store,
                    store::Store::OpenTemporary(options.scratch_directory));
+  store::StoreRuns store_runs(*store);
   const store::RunTable runs = e->TableFor(1);
   for (std::uint32_t shard = 0; shard < options.shards; ++shard) {
-    RETURN_IF_ERROR(e->RunShard(shard, *store, runs));
+    RETURN_IF_ERROR(e->RunShard(shard, store_runs, runs));
   }
-  ASSIGN_OR_RETURN(Enumeration result, std::move(*e).Collect(*store, runs));
+  ASSIGN_OR_RETURN(Enumeration result, std::move(*e).Collect(store_runs, runs));
   getrusage(RUSAGE_SELF, &after);
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   result.cpu_seconds = CpuSeconds(after) - CpuSeconds(before);

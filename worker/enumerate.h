@@ -106,10 +106,20 @@ class Enumerator {
   store::RunTable TableFor(std::uint64_t job) const;
 
   // Evaluates the graphs of a shard and writes their records. Idempotent. shard < options.shards.
+  Status RunShard(std::uint32_t shard, store::RunSink& sink, const store::RunTable& runs);
   Status RunShard(std::uint32_t shard, store::Store& store, const store::RunTable& runs);
+  // What the last RunShard evaluated and wrote.
+  std::uint64_t graphs() const { return graphs_; }
+  std::uint64_t records() const { return records_; }
+  std::uint64_t record_bytes() const { return record_bytes_; }  // Of all of them.
+  // From now on called instead of EnumerateOptions::progress.
+  void SetProgress(std::function<bool(const Progress&)> progress) {
+    options_.progress = std::move(progress);
+  }
 
   // Reads the classes back after all shards have been written, and ends this object's life.
-  StatusOr<Enumeration> Collect(const store::Store& store, const store::RunTable& runs) &&;
+  StatusOr<Enumeration> Collect(const store::RunSource& source, const store::RunTable& runs) &&;
+  StatusOr<Enumeration> Collect(store::Store& store, const store::RunTable& runs) &&;
 
  private:
   Enumerator(const graph::Universe& universe, const EnumerateOptions& options);
@@ -135,6 +145,7 @@ class Enumerator {
   std::vector<Fingerprint> fingerprints_;  // By term.
   Estimate estimate_;
   std::uint64_t record_bytes_ = 0;  // That RunShard wrote.
+  std::uint64_t graphs_ = 0, records_ = 0;
 };
 
 // All of it, with a temporary store. Errors of Enumerator and Store.

@@ -14,6 +14,27 @@ Digest Sha256(std::string_view bytes) {
   return digest;
 }
 
+struct Sha256Stream::Impl {
+  EVP_MD_CTX* context = EVP_MD_CTX_new();
+};
+
+Sha256Stream::Sha256Stream() : impl_(std::make_unique<Impl>()) {
+  CHECK(EVP_DigestInit_ex(impl_->context, EVP_sha256(), nullptr) == 1);
+}
+Sha256Stream::~Sha256Stream() { EVP_MD_CTX_free(impl_->context); }
+
+void Sha256Stream::Add(std::string_view bytes) {
+  CHECK(EVP_DigestUpdate(impl_->context, bytes.data(), bytes.size()) == 1);
+}
+
+Digest Sha256Stream::Finish() {
+  Digest digest{};
+  unsigned size = 0;
+  CHECK(EVP_DigestFinal_ex(impl_->context, digest.data(), &size) == 1);
+  CHECK(size == digest.size());
+  return digest;
+}
+
 std::string ToHex(std::string_view bytes) {
   constexpr char kDigits[] = "0123456789abcdef";
   std::string out;

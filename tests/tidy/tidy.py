@@ -35,7 +35,9 @@ MAY_INCLUDE = {
     "core/": ["core/"],
     "proto/": ["core/", "proto/"],
     "store/": ["core/", "store/"],
-    "store/service": ["core/", "proto/", "store/", "client/rpc/"],
+    # The role on top of the library; artifacts are checked by SHA-256.
+    "store/serve": SERVICE,
+    "store/service": SERVICE,
     "client/rpc/": ["core/", "proto/", "client/rpc/"],
     "client/registry/": ["core/", "proto/", "client/rpc/", "client/registry/"],
     "worker/": SERVICE + ["worker/"],

@@ -1,0 +1,45 @@
+#include "store/serve.h"
+
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "client/rpc/node.h"
+#include "store/service.h"
+#include "store/store.h"
+
+namespace tenon::store {
+
+Status Serve(const ServeOptions& options, std::stop_token stop) {
+  std::shared_ptr<rpc::Connection> coordinator;
+  if (!options.coordinator.empty()) {
+    ASSIGN_OR_RETURN(coordinator, rpc::Connection::Open(options.coordinator, options.connection));
+  }
+  ASSIGN_OR_RETURN(const std::unique_ptr<Store> store,
+                   Store::Open(options.directory, {.cache_bytes = options.cache_bytes}));
+  ASSIGN_OR_RETURN(const std::unique_ptr<Server> server,
+                   Server::Start(*store, {.listen = options.listen,
+                                          .credentials = options.credentials,
+                                          .customize = options.customize,
+                                          .disk_reserve_bytes = options.disk_reserve_bytes}));
+  if (options.on_listening) options.on_listening(server->port());
+  if (coordinator) {
+    const rpc::NodeIdentity identity{
+        .id = options.node_id.empty() ? rpc::NewNodeId() : options.node_id,
+        .role = "store",
+        .address = options.advertise.empty() ? fmt::format("127.0.0.1:{}", server->port())
+                                             : options.advertise,
+        .version = options.version};
+    rpc::SendHeartbeats(coordinator, identity, stop);
+  } else {
+    std::mutex mutex;
+    std::condition_variable_any never;
+    std::unique_lock lock(mutex);
+    never.wait(lock, stop, [] { return false; });
+  }
+  return OkStatus();
+}
+
+}  // namespace tenon::store

@@ -1,0 +1,509 @@
+#include "store/service.h"
+
+#include <algorithm>
+#include <deque>
+#include <filesystem>
+#include <map>
+#include <random>
+#include <thread>
+
+#include <fmt/format.h>
+#include <grpcpp/grpcpp.h>
+
+#include "absl/synchronization/mutex.h"
+#include "client/registry/sha256.h"
+#include "core/base/crc32c.h"
+#include "core/base/kill_point.h"
+#include "proto/convert/status.h"
+#include "store/artifact.h"
+#include "store/run.h"
+#include "tenon/v1/store.grpc.pb.h"
+
+namespace tenon::store {
+namespace {
+
+using convert::ToGrpc;
+
+constexpr std::size_t kRunBytesMax = std::size_t{3} << 20;
+constexpr std::size_t kStreamQueueBytes = std::size_t{8} << 20;
+constexpr std::size_t kCommitBytes = std::size_t{32} << 20;
+constexpr std::uint64_t kArtifactBytesMax = std::uint64_t{16} << 30;
+constexpr std::chrono::milliseconds kDiskFullRetry{2000};
+constexpr int kMessageBytesMax = 4 << 20;
+
+Status Invalid(std::string field, const std::string& what) {
+  return convert::Violations({{std::move(field), what}});
+}
+
+// Refuses writes while the disk is nearly full.
+class DiskGuard {
+ public:
+  DiskGuard(const Store& store, const ServerOptions& options) : store_(store), options_(options) {}
+
+  StatusOr<std::uint64_t> Free() const {
+    return options_.free_bytes ? options_.free_bytes() : store_.FreeBytes();
+  }
+  Status Check() const {
+    ASSIGN_OR_RETURN(const std::uint64_t free, Free());
+    if (free >= options_.disk_reserve_bytes) return OkStatus();
+    return Full(base::ResourceExhausted(fmt::format(
+        "store {}: {} bytes are free and {} are kept in reserve: nothing more is written until "
+        "there is room again; what was acknowledged is safe",
+        store_.directory(), free, options_.disk_reserve_bytes)));
+  }
+  // With the details that tell a client to come again.
+  static Status Full(const Status& s) {
+    if (s.code() != absl::StatusCode::kResourceExhausted) return s;
+    return convert::WithDetails(s, {.reason = "DISK_FULL", .retry_after = kDiskFullRetry});
+  }
+
+ private:
+  const Store& store_;
+  const ServerOptions& options_;
+};
+
+// Who waits for a run to become durable.
+class Writer {
+ public:
+  virtual ~Writer() = default;
+  virtual void Committed(std::uint64_t sequence, std::size_t bytes, const Status& status) = 0;
+};
+
+// Writes what has queued up, in one batch after another. Thread-safe.
+class Committer {
+ public:
+  Committer(Store& store, const DiskGuard& disk)
+      : store_(store), disk_(disk), thread_([this](std::stop_token stop) { Run(stop); }) {}
+  ~Committer() {
+    thread_.request_stop();
+    const absl::MutexLock lock(&mutex_);
+    stopping_ = true;
+  }
+
+  void Add(std::shared_ptr<Writer> writer, std::uint64_t sequence, const RunKey& key,
+           std::string run) {
+    const absl::MutexLock lock(&mutex_);
+    items_.push_back({std::move(writer), sequence, key, std::move(run)});
+  }
+
+ private:
+  struct Item {
+    std::shared_ptr<Writer> writer;
+    std::uint64_t sequence = 0;
+    RunKey key;
+    std::string run;
+  };
+
+  std::vector<Item> Take() {
+    const absl::MutexLock lock(&mutex_);
+    const auto ready = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+      return stopping_ || !items_.empty();
+    };
+    mutex_.Await(absl::Condition(&ready));
+    std::vector<Item> out;
+    for (std::size_t bytes = 0; !items_.empty() && bytes < kCommitBytes;) {
+      bytes += items_.front().run.size();
+      out.push_back(std::move(items_.front()));
+      items_.pop_front();
+    }
+    return out;
+  }
+
+  void Run(const std::stop_token& stop) {
+    while (!stop.stop_requested()) {
+      const std::vector<Item> items = Take();
+      if (items.empty()) continue;
+      Status status = disk_.Check();
+      if (status.ok()) {
+        Batch batch;
+        for (const Item& item : items) PutRun(batch, item.key, item.run);
+        status = DiskGuard::Full(store_.Write(batch));
+      }
+      TENON_KILL_POINT("store.acknowledge.before");
+      // One answer a stream: the last sequence number of it speaks for those before.
+      struct Sum {
+        std::shared_ptr<Writer> writer;
+        std::uint64_t last = 0;
+        std::size_t bytes = 0;
+      };
+      std::map<const Writer*, Sum> sums;
+      for (const Item& item : items) {
+        Sum& sum = sums[item.writer.get()];
+        sum.writer = item.writer;
+        sum.last = item.sequence;
+        sum.bytes += item.run.size();
+      }
+      for (const auto& [writer, sum] : sums) sum.writer->Committed(sum.last, sum.bytes, status);
+    }
+  }
+
+  Store& store_;
+  const DiskGuard& disk_;
+  absl::Mutex mutex_;
+  std::deque<Item> items_ ABSL_GUARDED_BY(mutex_);
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  std::jthread thread_;
+};
+
+Status FromMessage(const v1::Run& message, RunKey& key) {
+  if (message.bucket_bits() > 20) return Invalid("run.bucket_bits", "at most 20");
+  if (message.bucket() >> message.bucket_bits() != 0) {
+    return Invalid("run.bucket", "not below 2^bucket_bits");
+  }
+  if (message.data().size() > kRunBytesMax) return Invalid("run.data", "more than 3 MiB");
+  if (const Status s = CheckRun(message.data(), int(message.bucket_bits()), message.bucket());
+      !s.ok()) {
+    return Invalid("run.data", base::Message(s));
+  }
+  key = {message.table(), message.bucket(), message.shard(), message.part()};
+  return OkStatus();
+}
+
+// One PutRuns call. It owns itself until OnDone; runs under way own it, too.
+class PutRunsCall final : public grpc::ServerBidiReactor<v1::PutRunsRequest, v1::PutRunsResponse>,
+                          public Writer,
+                          public std::enable_shared_from_this<PutRunsCall> {
+ public:
+  static grpc::ServerBidiReactor<v1::PutRunsRequest, v1::PutRunsResponse>* Begin(
+      Committer& committer) {
+    auto call = std::shared_ptr<PutRunsCall>(new PutRunsCall(committer));
+    call->self_ = call;
+    call->StartRead(&call->request_);
+    return call.get();
+  }
+
+  void OnReadDone(bool ok) override {
+    const absl::MutexLock lock(&mutex_);
+    if (!ok) {
+      closed_ = true;
+      FinishWhenDone();
+      return;
+    }
+    if (finished_) return;
+    const Status status = Queue();
+    if (!status.ok()) return End(status);
+    if (queued_bytes_ < kStreamQueueBytes) {
+      StartRead(&request_);
+    } else {
+      paused_ = true;
+    }
+  }
+
+  void Committed(std::uint64_t sequence, std::size_t bytes, const Status& status) override {
+    const absl::MutexLock lock(&mutex_);
+    queued_bytes_ -= bytes;
+    if (finished_) return;
+    if (!status.ok()) return End(status);
+    committed_ = sequence;
+    Acknowledge();
+    if (paused_ && queued_bytes_ < kStreamQueueBytes) {
+      paused_ = false;
+      StartRead(&request_);
+    }
+    FinishWhenDone();
+  }
+
+  void OnWriteDone(bool ok) override {
+    const absl::MutexLock lock(&mutex_);
+    writing_ = false;
+    if (finished_) return;
+    if (!ok) return End(absl::CancelledError("the client is gone"));
+    Acknowledge();
+    FinishWhenDone();
+  }
+
+  void OnCancel() override {
+    const absl::MutexLock lock(&mutex_);
+    if (!finished_) End(absl::CancelledError("the client is gone"));
+  }
+
+  void OnDone() override { self_.reset(); }
+
+ private:
+  explicit PutRunsCall(Committer& committer) : committer_(committer) {}
+
+  Status Queue() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (request_.sequence() != queued_ + 1) {
+      return Invalid("sequence", fmt::format("{} after {}", request_.sequence(), queued_));
+    }
+    RunKey key;
+    RETURN_IF_ERROR(FromMessage(request_.run(), key));
+    ++queued_;
+    queued_bytes_ += request_.run().data().size();
+    committer_.Add(shared_from_this(), queued_, key,
+                   std::move(*request_.mutable_run()->mutable_data()));
+    return OkStatus();
+  }
+  void Acknowledge() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (writing_ || response_.acknowledged() == committed_) return;
+    writing_ = true;
+    response_.set_acknowledged(committed_);
+    StartWrite(&response_);
+  }
+  void FinishWhenDone() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (finished_ || !closed_ || writing_ || committed_ != queued_) return;
+    End(OkStatus());
+  }
+  void End(const Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    finished_ = true;
+    Finish(ToGrpc(status));
+  }
+
+  Committer& committer_;
+  std::shared_ptr<PutRunsCall> self_;
+  absl::Mutex mutex_;
+  v1::PutRunsRequest request_;
+  v1::PutRunsResponse response_ ABSL_GUARDED_BY(mutex_);
+  std::uint64_t queued_ ABSL_GUARDED_BY(mutex_) = 0;     // Sequence numbers.
+  std::uint64_t committed_ ABSL_GUARDED_BY(mutex_) = 0;  // Likewise.
+  std::size_t queued_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool paused_ ABSL_GUARDED_BY(mutex_) = false;
+  bool writing_ ABSL_GUARDED_BY(mutex_) = false;
+  bool closed_ ABSL_GUARDED_BY(mutex_) = false;  // By the client: no more runs.
+  bool finished_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+// An artifact as it arrives, cut anew into chunks of the store.
+class Upload {
+ public:
+  Upload(Store& store, const v1::ArtifactHeader& header) : store_(store), header_(header) {
+    std::random_device device;
+    artifact_ = {header.size(), header.sha256(), std::uint64_t{device()} << 32 | device()};
+  }
+  static Status Check(const v1::ArtifactHeader& h) {
+    std::vector<convert::Violation> found;
+    if (!IsArtifactName(h.name())) found.push_back({"header.name", "1 to 64 of [a-z0-9._-]"});
+    if (h.size() > kArtifactBytesMax) found.push_back({"header.size", "more than 16 GiB"});
+    if (h.sha256().size() != 64 || !registry::FromHex(h.sha256())) {
+      found.push_back({"header.sha256", "64 hexadecimal digits"});
+    }
+    return convert::Violations(found);
+  }
+  Status Add(const v1::Chunk& chunk) {
+    if (chunk.offset() != received_) {
+      return Invalid("chunk.offset", fmt::format("{}, not {}", chunk.offset(), received_));
+    }
+    if (chunk.data().size() > kArtifactChunkBytes) return Invalid("chunk.data", "more than 1 MiB");
+    if (base::Crc32c(chunk.data()) != chunk.crc32c()) {
+      return Invalid("chunk.crc32c", "it is not that of the data; send it again");
+    }
+    received_ += chunk.data().size();
+    if (received_ > header_.size()) return Invalid("chunk.data", "more than the size announced");
+    hash_.Add(chunk.data());
+    pending_ += chunk.data();
+    if (pending_.size() >= kArtifactChunkBytes) RETURN_IF_ERROR(Flush(kArtifactChunkBytes));
+    return OkStatus();
+  }
+  Status Commit() {
+    if (!pending_.empty()) RETURN_IF_ERROR(Flush(pending_.size()));
+    if (received_ != header_.size()) {
+      return Invalid("chunk.data", fmt::format("{} of {} bytes", received_, header_.size()));
+    }
+    if (registry::ToHex(hash_.Finish()) != header_.sha256()) {
+      return Invalid("header.sha256", "it is not that of the data");
+    }
+    return CommitArtifact(store_, header_.table(), header_.name(), artifact_);
+  }
+  void Abandon() {
+    // The upload has failed for a reason of its own, which is the one to tell.
+    AbandonUpload(store_, header_.table(), artifact_.upload).IgnoreError();
+  }
+
+ private:
+  Status Flush(std::size_t bytes) {
+    RETURN_IF_ERROR(PutArtifactChunk(store_, header_.table(), artifact_.upload, index_++,
+                                     std::string_view(pending_).substr(0, bytes)));
+    pending_.erase(0, bytes);
+    return OkStatus();
+  }
+
+  Store& store_;
+  v1::ArtifactHeader header_;
+  Artifact artifact_;
+  registry::Sha256Stream hash_;
+  std::string pending_;
+  std::uint64_t received_ = 0;
+  std::uint32_t index_ = 0;
+};
+
+class Service final
+    : public v1::StoreService::WithCallbackMethod_PutRuns<v1::StoreService::Service> {
+ public:
+  Service(Store& store, const ServerOptions& options)
+      : store_(store), disk_(store, options), committer_(store, disk_) {}
+
+  grpc::ServerBidiReactor<v1::PutRunsRequest, v1::PutRunsResponse>* PutRuns(
+      grpc::CallbackServerContext*) override {
+    return PutRunsCall::Begin(committer_);
+  }
+
+  grpc::Status ScanRuns(grpc::ServerContext*, const v1::ScanRunsRequest* request,
+                        grpc::ServerWriter<v1::Run>* out) override {
+    if (request->bucket_bits() > 20 || request->first_bucket() > request->end_bucket() ||
+        request->end_bucket() > std::uint32_t{1} << request->bucket_bits()) {
+      return ToGrpc(Invalid("end_bucket", "first_bucket <= end_bucket <= 2^bucket_bits"));
+    }
+    v1::Run run;
+    run.set_table(request->table());
+    run.set_bucket_bits(request->bucket_bits());
+    const auto send = [&](const RunKey& key, std::string_view bytes) -> Status {
+      run.set_bucket(key.bucket);
+      run.set_shard(key.shard);
+      run.set_part(key.part);
+      run.set_data(bytes.data(), bytes.size());
+      return out->Write(run) ? OkStatus() : absl::CancelledError("the client is gone");
+    };
+    return ToGrpc(store::ScanRuns(store_, request->table(), request->first_bucket(),
+                                  request->end_bucket(), send));
+  }
+
+  grpc::Status PutArtifact(grpc::ServerContext*, grpc::ServerReader<v1::PutArtifactRequest>* in,
+                           v1::PutArtifactResponse*) override {
+    v1::PutArtifactRequest request;
+    if (!in->Read(&request) || !request.has_header()) {
+      return ToGrpc(Invalid("header", "the first message has the header"));
+    }
+    Status status = Upload::Check(request.header());
+    if (status.ok()) status = disk_.Check();
+    if (!status.ok()) return ToGrpc(status);
+    Upload upload(store_, request.header());
+    while (status.ok() && in->Read(&request)) {
+      status = request.has_chunk() ? upload.Add(request.chunk())
+                                   : Invalid("chunk", "messages after the first have chunks");
+      if (status.ok()) status = disk_.Check();
+    }
+    if (status.ok()) status = upload.Commit();
+    if (!status.ok()) upload.Abandon();
+    return ToGrpc(DiskGuard::Full(status));
+  }
+
+  grpc::Status GetArtifact(grpc::ServerContext*, const v1::GetArtifactRequest* request,
+                           grpc::ServerWriter<v1::Chunk>* out) override {
+    return ToGrpc(SendArtifact(*request, *out));
+  }
+
+  grpc::Status DropTable(grpc::ServerContext*, const v1::DropTableRequest* request,
+                         v1::DropTableResponse*) override {
+    return ToGrpc(store::DropTable(store_, request->table()));
+  }
+
+  grpc::Status Stats(grpc::ServerContext*, const v1::StatsRequest*,
+                     v1::StatsResponse* out) override {
+    for (std::size_t k = 0; k < std::size(kFamilyNames); ++k) {
+      v1::FamilyStats& family = *out->add_families();
+      family.set_name(std::string(kFamilyNames[k]));
+      family.set_disk_bytes(store_.DiskBytes(static_cast<Family>(k)));
+    }
+    const auto free = disk_.Free();
+    if (!free.ok()) return ToGrpc(free.status());
+    out->set_disk_free_bytes(*free);
+    out->set_accepts_writes(disk_.Check().ok());
+    return grpc::Status::OK;
+  }
+
+  grpc::Status Verify(grpc::ServerContext*, const v1::VerifyRequest*,
+                      v1::VerifyResponse* out) override {
+    const auto values = store_.Verify();
+    if (!values.ok()) return ToGrpc(values.status());
+    out->set_values(*values);
+    return grpc::Status::OK;
+  }
+
+  grpc::Status Compact(grpc::ServerContext*, const v1::CompactRequest*,
+                       v1::CompactResponse*) override {
+    return ToGrpc(store_.Compact());
+  }
+
+  grpc::Status Checkpoint(grpc::ServerContext*, const v1::CheckpointRequest* request,
+                          v1::CheckpointResponse* out) override {
+    const std::string& name = request->name();
+    if (!IsArtifactName(name) || name[0] == '.') {
+      return ToGrpc(Invalid("name", "1 to 64 of [a-z0-9._-], not starting with a dot"));
+    }
+    // "/data/store/" and "/data/store" have the same neighbours.
+    std::filesystem::path directory = std::filesystem::path(store_.directory()).lexically_normal();
+    if (!directory.has_filename()) directory = directory.parent_path();
+    directory = directory.parent_path() / name;
+    const Status status = store_.Checkpoint(directory.string());
+    if (!status.ok()) return ToGrpc(DiskGuard::Full(status));
+    out->set_directory(directory.string());
+    return grpc::Status::OK;
+  }
+
+ private:
+  Status SendArtifact(const v1::GetArtifactRequest& request, grpc::ServerWriter<v1::Chunk>& out) {
+    ASSIGN_OR_RETURN(const std::optional<Artifact> artifact,
+                     FindArtifact(store_, request.table(), request.name()));
+    if (!artifact) {
+      return base::NotFound(
+          fmt::format("artifact {} of table {}: there is none", request.name(), request.table()));
+    }
+    if (request.offset() > artifact->size) return Invalid("offset", "beyond the end");
+    v1::Chunk chunk;
+    for (std::uint64_t at = request.offset(); at < artifact->size;) {
+      ASSIGN_OR_RETURN(const std::string bytes,
+                       GetArtifactChunk(store_, request.table(), *artifact,
+                                        std::uint32_t(at / kArtifactChunkBytes)));
+      const std::size_t skip = at % kArtifactChunkBytes;
+      if (skip >= bytes.size()) return base::DataLoss("a chunk of an artifact is too short");
+      chunk.set_offset(at);
+      chunk.set_data(bytes.substr(skip));
+      chunk.set_crc32c(base::Crc32c(chunk.data()));
+      at += chunk.data().size();
+      if (!out.Write(chunk)) return absl::CancelledError("the client is gone");
+    }
+    return OkStatus();
+  }
+
+  Store& store_;
+  DiskGuard disk_;
+  Committer committer_;
+};
+
+}  // namespace
+
+struct Server::Impl {
+  ServerOptions options;
+  std::unique_ptr<Service> service;
+  std::unique_ptr<grpc::Server> server;
+  int port = 0;
+};
+
+StatusOr<std::unique_ptr<Server>> Server::Start(Store& store, const ServerOptions& options) {
+  auto impl = std::make_unique<Impl>();
+  impl->options = options;
+  impl->service = std::make_unique<Service>(store, impl->options);
+  grpc::ServerBuilder builder;
+  builder.AddListeningPort(
+      options.listen, options.credentials ? options.credentials : grpc::InsecureServerCredentials(),
+      &impl->port);
+  builder.RegisterService(impl->service.get());
+  builder.SetMaxReceiveMessageSize(kMessageBytesMax);
+  builder.SetMaxSendMessageSize(kMessageBytesMax);
+  builder.SetResourceQuota(grpc::ResourceQuota("store").SetMaxThreads(options.threads_max));
+  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, 30'000);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 10'000);
+  // Clients ping every 20 s; without this they would be sent away as too eager.
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 5'000);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
+  if (options.customize) options.customize(builder);
+  impl->server = builder.BuildAndStart();
+  if (!impl->server || impl->port == 0) {
+    return base::Unavailable(
+        fmt::format("{}: cannot listen there; is the port taken?", options.listen));
+  }
+  return std::unique_ptr<Server>(new Server(std::move(impl)));
+}
+
+Server::Server(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+
+Server::~Server() {
+  // Streams of workers never end by themselves.
+  impl_->server->Shutdown(std::chrono::system_clock::now() + std::chrono::milliseconds(200));
+  impl_->server->Wait();
+}
+
+int Server::port() const { return impl_->port; }
+
+}  // namespace tenon::store
