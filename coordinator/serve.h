@@ -7,13 +7,15 @@
 #include <memory>
 #include <stop_token>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "client/rpc/connection.h"
 #include "core/base/status.h"
 
 namespace grpc {
-class Service;
 class ServerBuilder;
+class ServerCredentials;
 }  // namespace grpc
 
 namespace tenon::store {
@@ -37,17 +39,23 @@ struct ServeOptions {
   std::uint32_t waiting_jobs_max = 1000;  // Not ended; above: RESOURCE_EXHAUSTED.
   std::uint32_t running_jobs_max = 4;     // Reduced at a time.
   std::uint64_t worker_memory_bytes = std::uint64_t{4} << 30;  // A job's default and maximum.
-  std::chrono::milliseconds time_limit{std::chrono::hours(24)};
   std::uint32_t proofs_per_task = 4;
-  unsigned service_threads = 8;
+  std::chrono::milliseconds straggler_min{5'000};  // No second lease before.
+  std::string code_version;                        // Told in the provenance of packs.
 
-  // The token and TLS with which the coordinator reads artifacts from the stores: see
-  // client/rpc/connection.h. Kept as a function so that this header needs none of it.
-  std::string store_token;
+  // How to reach the stores.
+  rpc::ConnectionOptions to_stores;
 
-  // Called before the server starts: adds services (the registry), credentials, interceptors and
-  // the listening port. Empty: `listen` without TLS.
+  // Null: no TLS.
+  std::shared_ptr<grpc::ServerCredentials> credentials;
+  // Called before the server starts: adds services (the registry) and interceptors. May be empty.
   std::function<Status(grpc::ServerBuilder& builder, store::Store& store)> customize;
+  // Told of events worth a line in the log: name, job, detail. May be empty.
+  std::function<void(std::string_view event, std::string_view job, std::string_view detail)> log;
+  // Given the running coordinator, for metrics and pages; it lives until Serve returns, and
+  // `on_stopping` is called before it goes.
+  std::function<void(Coordinator& coordinator)> on_started;
+  std::function<void()> on_stopping;
   // Where packs go; null: the coordinator's own plain sink (coordinator/publish/sink.h).
   std::function<std::unique_ptr<PackSink>(store::Store& store)> make_sink;
   std::string signing_key_file;  // Ed25519 (client/registry/keys.h); empty: packs are unsigned.

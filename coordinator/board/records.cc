@@ -117,6 +117,7 @@ std::string Encode(const StartRecord& r) {
   PutTime(out, r.started_at);
   PutVarint(out, r.shards);
   PutVarint(out, r.bucket_bits);
+  PutVarint(out, r.table);
   PutStrings(out, r.stores);
   return out;
 }
@@ -128,6 +129,7 @@ StatusOr<StartRecord> DecodeStart(std::string_view bytes) {
   r.shards = GetU32(in);
   if (r.shards < 1 || r.shards > convert::kShardsMax) in.Fail("no possible number of shards");
   r.bucket_bits = static_cast<std::uint32_t>(in.Count(20, "too many bucket bits"));
+  r.table = in.Varint();
   r.stores = GetStrings(in);
   RETURN_IF_ERROR(End(in, "the start of a job"));
   return r;

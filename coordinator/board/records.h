@@ -30,6 +30,7 @@ struct StartRecord {
   UnixTime started_at;
   std::uint32_t shards = 1;
   std::uint32_t bucket_bits = 0;
+  std::uint64_t table = 0;          // Random, so that no two coordinators meet in one.
   std::vector<std::string> stores;  // HOST:PORT, or the id of a node that tells its address.
   friend bool operator==(const StartRecord&, const StartRecord&) = default;
 };

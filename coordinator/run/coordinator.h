@@ -1,0 +1,131 @@
+// Coordinator: the shell around the board. Threads, waiting, clocks; it decides nothing.
+//
+// One lock around the board, held for microseconds, or for a synced write. One thread wakes who
+// waits (for leases, for changes of a job) and ticks once a second. A few threads reduce: each
+// takes a job whose classes are collected, from its artifact to its pack.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <list>
+#include <memory>
+#include <stop_token>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "coordinator/board/board.h"
+#include "coordinator/publish/sink.h"
+#include "core/base/status.h"
+#include "core/graph/term_table.h"
+
+namespace tenon::registry {
+class SigningKey;
+}  // namespace tenon::registry
+
+namespace tenon::coordinator {
+
+// The classes of an enumeration, as reduce::Classes refers to them.
+struct ClassesOfTerms {
+  graph::TermTable table;
+  std::vector<std::size_t> at{0};
+  std::vector<graph::TermId> members;
+};
+
+// What a coordinator needs of the world. The references outlive it.
+struct World {
+  board::Journal& journal;
+  PackSink& sink;
+  const registry::SigningKey* key = nullptr;  // Null: packs are unsigned.
+  std::string code_version;
+  std::function<board::Now()> now;
+  // Reads the artifact from store 0 and checks its hash. Unavailable and ResourceExhausted: it is
+  // tried again.
+  std::function<StatusOr<ClassesOfTerms>(const board::Collected&, std::stop_token)> read_classes;
+  // Removes a table from its stores.
+  std::function<Status(const board::Table&, std::stop_token)> drop_table;
+  // Told of events worth a line in the log: name, job, detail. May be empty.
+  std::function<void(std::string_view event, std::string_view job, std::string_view detail)> log;
+};
+
+// Thread-safe.
+class Coordinator {
+ public:
+  // Reads the journal and starts the threads; `reducers` jobs are reduced at a time.
+  static StatusOr<std::unique_ptr<Coordinator>> Start(World world, board::Options options,
+                                                      unsigned reducers);
+  Coordinator(const Coordinator&) = delete;
+  Coordinator& operator=(const Coordinator&) = delete;
+  ~Coordinator();  // Stop, and wait for the threads.
+
+  // Ends all waits: their callbacks come now, without leases. Repeating is harmless.
+  void Stop();
+
+  // As board::Board.
+  StatusOr<convert::Job> Submit(const convert::SubmitJob& request);
+  StatusOr<convert::Job> Get(const std::string& id) const;
+  StatusOr<board::Board::Page> List(const convert::ListJobs& request) const;
+  StatusOr<convert::Job> Control(const convert::ControlJob& request);
+  convert::HeartbeatResponse Heartbeat(const convert::Heartbeat& heartbeat);
+  StatusOr<bool> Complete(const convert::Complete& complete);
+  Status Release(const convert::Release& release);
+
+  // Somebody who waits. `gone` may be set at any time: then it gets nothing, but its callback.
+  struct Waiter {
+    std::atomic<bool> gone{false};
+  };
+  // Calls `done` once, from another thread or from this one: with leases, or with none when the
+  // wait is over.
+  void Lease(const convert::LeaseRequest& request, std::shared_ptr<Waiter> waiter,
+             std::function<void(convert::LeaseResponse)> done);
+  // Calls `done` once: when the job's revision is above `revision` and `not_before` is over.
+  // NotFound; CANCELLED when the coordinator stops or the waiter is gone.
+  void Watch(const std::string& id, std::uint64_t revision, board::Now::Monotonic not_before,
+             std::shared_ptr<Waiter> waiter, std::function<void(StatusOr<convert::Job>)> done);
+
+  // For metrics and pages.
+  struct Figures {
+    std::uint64_t epoch = 0;
+    std::size_t open_tasks = 0, leases = 0, waiters = 0;
+    std::vector<board::Node> nodes;
+  };
+  Figures figures() const;
+
+ private:
+  // Whether the wait is over; then `finish` is set, to be called without the lock.
+  struct Wait {
+    std::shared_ptr<Waiter> waiter;
+    std::uint32_t kinds = 0;  // Of leases, as bits; 0: it waits for something else.
+    std::function<bool(board::Now now, bool stopping, std::function<void()>& finish)> poll;
+  };
+
+  Coordinator(World world, std::unique_ptr<board::Board> board);
+  void Add(Wait wait);
+  void Dispatch(std::stop_token stop);
+  void Poll(bool all, std::vector<std::function<void()>>& finished)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void DropTables(std::stop_token stop);
+  void ReduceJobs(std::stop_token stop);
+  // Waits until something has changed since `revision`, for a second at most.
+  void AwaitChange(std::uint64_t revision) const;
+  void Pause() const;  // Two seconds, unless it stops.
+  Status ReduceJob(const board::Collected& job, std::stop_token stop);
+  StatusOr<std::vector<convert::VerdictKind>> Ask(std::uint64_t job, std::vector<std::string> rules,
+                                                  std::stop_token stop);
+  bool IsWanted(std::uint64_t job, const std::stop_token& stop) const;
+  void Log(std::string_view event, std::string_view job, std::string_view detail) const;
+
+  const World world_;
+  mutable absl::Mutex mutex_;
+  mutable absl::CondVar changed_;
+  std::unique_ptr<board::Board> board_ ABSL_GUARDED_BY(mutex_);
+  std::list<Wait> waits_ ABSL_GUARDED_BY(mutex_);
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  std::vector<std::jthread> threads_;
+};
+
+}  // namespace tenon::coordinator

@@ -1,0 +1,290 @@
+// Messages in, messages out. Nobody waits in a thread here: who waits for leases or changes is
+// called back.
+#include "coordinator/service.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <mutex>
+
+#include <fmt/core.h>
+#include <grpcpp/channel.h>
+#include <grpcpp/client_context.h>
+#include <grpcpp/ext/proto_server_reflection_plugin.h>
+#include <grpcpp/health_check_service_interface.h>
+#include <grpcpp/security/server_credentials.h>
+#include <grpcpp/server.h>
+#include <grpcpp/server_builder.h>
+
+#include "client/registry/sha256.h"
+#include "client/rpc/connection.h"
+#include "proto/convert/status.h"
+#include "tenon/v1/jobs.grpc.pb.h"
+#include "tenon/v1/store.grpc.pb.h"
+#include "tenon/v1/work.grpc.pb.h"
+
+namespace tenon::coordinator {
+namespace {
+
+using convert::FromMessage;
+using convert::ToMessage;
+using grpc::CallbackServerContext;
+using grpc::ServerUnaryReactor;
+
+constexpr std::chrono::milliseconds kWatchPause{500};
+constexpr std::uint64_t kArtifactBytesMax = std::uint64_t{16} << 30;
+
+ServerUnaryReactor* End(CallbackServerContext* context, const Status& status) {
+  ServerUnaryReactor* reactor = context->DefaultReactor();
+  reactor->Finish(convert::ToGrpc(status));
+  return reactor;
+}
+ServerUnaryReactor* End(CallbackServerContext* context, const StatusOr<convert::Job>& job,
+                        v1::Job* answer) {
+  if (job.ok()) ToMessage(*job, *answer);
+  return End(context, job.status());
+}
+
+// Sends a job whenever it has changed. Lives until gRPC is done with it.
+class WatchReactor : public grpc::ServerWriteReactor<v1::Job> {
+ public:
+  WatchReactor(Coordinator& coordinator, std::string id)
+      : coordinator_(coordinator), id_(std::move(id)) {
+    Wait();
+  }
+  void OnWriteDone(bool ok) override {
+    if (!ok) {
+      Finish(grpc::Status(grpc::StatusCode::CANCELLED, "the caller has gone"));
+    } else if (ended_) {
+      Finish(grpc::Status::OK);
+    } else {
+      not_before_ = std::chrono::steady_clock::now() + kWatchPause;
+      Wait();
+    }
+  }
+  void OnCancel() override { waiter_->gone = true; }
+  void OnDone() override { delete this; }
+
+ private:
+  // `this` lives at least until Finish, which only what is called back here or OnWriteDone calls.
+  void Wait() {
+    coordinator_.Watch(id_, revision_, not_before_, waiter_, [this](StatusOr<convert::Job> job) {
+      if (!job.ok()) return Finish(convert::ToGrpc(job.status()));
+      revision_ = job->revision;
+      ended_ = convert::HasEnded(job->state);
+      message_.Clear();
+      ToMessage(*job, message_);
+      StartWrite(&message_);
+    });
+  }
+
+  Coordinator& coordinator_;
+  const std::string id_;
+  const std::shared_ptr<Coordinator::Waiter> waiter_ = std::make_shared<Coordinator::Waiter>();
+  std::uint64_t revision_ = 0;
+  board::Now::Monotonic not_before_{};
+  bool ended_ = false;
+  v1::Job message_;
+};
+
+class Jobs : public v1::JobService::CallbackService {
+ public:
+  explicit Jobs(Coordinator& coordinator) : coordinator_(coordinator) {}
+
+  ServerUnaryReactor* SubmitJob(CallbackServerContext* context, const v1::SubmitJobRequest* request,
+                                v1::Job* answer) override {
+    const auto value = FromMessage(*request);
+    if (!value.ok()) return End(context, value.status());
+    return End(context, coordinator_.Submit(*value), answer);
+  }
+  ServerUnaryReactor* GetJob(CallbackServerContext* context, const v1::GetJobRequest* request,
+                             v1::Job* answer) override {
+    return End(context, coordinator_.Get(request->id()), answer);
+  }
+  ServerUnaryReactor* ListJobs(CallbackServerContext* context, const v1::ListJobsRequest* request,
+                               v1::ListJobsResponse* answer) override {
+    const auto value = FromMessage(*request);
+    if (!value.ok()) return End(context, value.status());
+    const auto page = coordinator_.List(*value);
+    if (!page.ok()) return End(context, page.status());
+    std::size_t bytes = 0;
+    for (const convert::Job& job : page->jobs) {
+      v1::Job message;
+      ToMessage(job, message);
+      // A page of many large universes would not fit into a message.
+      bytes += message.ByteSizeLong();
+      if (bytes > std::size_t(rpc::kMessageBytesMax) / 2 && answer->jobs_size() > 0) {
+        answer->set_next_page_token(answer->jobs(answer->jobs_size() - 1).id());
+        return End(context, OkStatus());
+      }
+      *answer->add_jobs() = std::move(message);
+    }
+    answer->set_next_page_token(page->next_page_token);
+    return End(context, OkStatus());
+  }
+  ServerUnaryReactor* ControlJob(CallbackServerContext* context,
+                                 const v1::ControlJobRequest* request, v1::Job* answer) override {
+    const auto value = FromMessage(*request);
+    if (!value.ok()) return End(context, value.status());
+    return End(context, coordinator_.Control(*value), answer);
+  }
+  grpc::ServerWriteReactor<v1::Job>* WatchJob(CallbackServerContext*,
+                                              const v1::WatchJobRequest* request) override {
+    return new WatchReactor(coordinator_, request->id());
+  }
+
+ private:
+  Coordinator& coordinator_;
+};
+
+// Answers a lease call when there is something to lease. Lives until gRPC is done with it.
+class LeaseReactor : public ServerUnaryReactor {
+ public:
+  void Start(Coordinator& coordinator, const convert::LeaseRequest& request,
+             v1::LeaseResponse* answer) {
+    coordinator.Lease(request, waiter_, [this, answer](const convert::LeaseResponse& response) {
+      ToMessage(response, *answer);
+      Finish(grpc::Status::OK);
+    });
+  }
+  void OnCancel() override { waiter_->gone = true; }
+  void OnDone() override { delete this; }
+
+ private:
+  const std::shared_ptr<Coordinator::Waiter> waiter_ = std::make_shared<Coordinator::Waiter>();
+};
+
+class Work : public v1::WorkService::CallbackService {
+ public:
+  explicit Work(Coordinator& coordinator) : coordinator_(coordinator) {}
+
+  ServerUnaryReactor* Lease(CallbackServerContext* context, const v1::LeaseRequest* request,
+                            v1::LeaseResponse* answer) override {
+    const auto value = FromMessage(*request);
+    if (!value.ok()) return End(context, value.status());
+    auto* reactor = new LeaseReactor;
+    reactor->Start(coordinator_, *value, answer);
+    return reactor;
+  }
+  ServerUnaryReactor* Heartbeat(CallbackServerContext* context, const v1::HeartbeatRequest* request,
+                                v1::HeartbeatResponse* answer) override {
+    const auto value = FromMessage(*request);
+    if (!value.ok()) return End(context, value.status());
+    ToMessage(coordinator_.Heartbeat(*value), *answer);
+    return End(context, OkStatus());
+  }
+  ServerUnaryReactor* Complete(CallbackServerContext* context, const v1::CompleteRequest* request,
+                               v1::CompleteResponse* answer) override {
+    const auto value = FromMessage(*request);
+    if (!value.ok()) return End(context, value.status());
+    const auto needed = coordinator_.Complete(*value);
+    if (needed.ok()) answer->set_was_needed(*needed);
+    return End(context, needed.status());
+  }
+  ServerUnaryReactor* Release(CallbackServerContext* context, const v1::ReleaseRequest* request,
+                              v1::ReleaseResponse*) override {
+    const auto value = FromMessage(*request);
+    if (!value.ok()) return End(context, value.status());
+    return End(context, coordinator_.Release(*value));
+  }
+
+ private:
+  Coordinator& coordinator_;
+};
+
+}  // namespace
+
+std::vector<std::unique_ptr<grpc::Service>> MakeServices(Coordinator& coordinator) {
+  std::vector<std::unique_ptr<grpc::Service>> out;
+  out.push_back(std::make_unique<Jobs>(coordinator));
+  out.push_back(std::make_unique<Work>(coordinator));
+  return out;
+}
+
+Status ServeGrpc(const ServeOptions& options, store::Store& store, Coordinator& coordinator,
+                 std::stop_token stop) {
+  grpc::EnableDefaultHealthCheckService(true);
+  grpc::reflection::InitProtoReflectionServerBuilderPlugin();
+  const auto services = MakeServices(coordinator);
+  grpc::ServerBuilder builder;
+  builder.SetMaxReceiveMessageSize(rpc::kMessageBytesMax);
+  builder.SetMaxSendMessageSize(rpc::kMessageBytesMax);
+  // Two servers on one port would each get half of the calls.
+  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 5'000);
+  for (const auto& service : services) builder.RegisterService(service.get());
+  int port = 0;
+  builder.AddListeningPort(
+      options.listen, options.credentials ? options.credentials : grpc::InsecureServerCredentials(),
+      &port);
+  if (options.customize) RETURN_IF_ERROR(options.customize(builder, store));
+  const std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
+  if (server == nullptr || port == 0) {
+    return base::Unavailable(fmt::format(
+        "{}: cannot listen there; give another address with a free port", options.listen));
+  }
+  if (options.on_listening) options.on_listening(port);
+  {
+    std::mutex mutex;
+    std::condition_variable_any ends;
+    std::unique_lock lock(mutex);
+    ends.wait(lock, stop, [] { return false; });
+  }
+  server->GetHealthCheckService()->SetServingStatus(false);
+  coordinator.Stop();
+  server->Shutdown(std::chrono::system_clock::now() + std::chrono::seconds(2));
+  server->Wait();
+  return OkStatus();
+}
+
+StatusOr<std::string> ReadArtifact(const board::Collected& job,
+                                   const rpc::ConnectionOptions& options, std::stop_token stop) {
+  if (job.result.artifact_bytes > kArtifactBytesMax) {
+    return base::DataLoss(fmt::format("an artifact of {} bytes", job.result.artifact_bytes));
+  }
+  ASSIGN_OR_RETURN(const auto connection,
+                   rpc::Connection::Open(job.stores.endpoints.at(0), options));
+  std::string bytes;
+  v1::StoreService::Stub stub(connection->channel());
+  // A broken stream goes on where it was.
+  RETURN_IF_ERROR(connection->Call(
+      rpc::kSlowCall,
+      [&](grpc::ClientContext& context) {
+        v1::GetArtifactRequest request;
+        request.set_table(job.stores.table);
+        request.set_name(job.artifact);
+        request.set_offset(bytes.size());
+        const auto stream = stub.GetArtifact(&context, request);
+        v1::Chunk chunk;
+        while (stream->Read(&chunk)) {
+          if (chunk.offset() == bytes.size()) bytes += chunk.data();
+          if (bytes.size() > job.result.artifact_bytes) context.TryCancel();
+        }
+        return stream->Finish();
+      },
+      stop));
+  if (registry::ToHex(registry::Sha256(bytes)) != job.result.artifact_sha256) {
+    return base::DataLoss(fmt::format("{}: artifact '{}' is not what its collector wrote",
+                                      connection->endpoint(), job.artifact));
+  }
+  return bytes;
+}
+
+Status DropTable(const board::Table& table, const rpc::ConnectionOptions& options,
+                 std::stop_token stop) {
+  Status first;
+  for (const std::string& endpoint : table.endpoints) {
+    ASSIGN_OR_RETURN(const auto connection, rpc::Connection::Open(endpoint, options));
+    v1::StoreService::Stub stub(connection->channel());
+    v1::DropTableRequest request;
+    request.set_table(table.table);
+    v1::DropTableResponse answer;
+    const Status status = connection->Call(
+        std::chrono::milliseconds(2000),
+        [&](grpc::ClientContext& context) { return stub.DropTable(&context, request, &answer); },
+        stop);
+    if (first.ok()) first = status;
+  }
+  return first;
+}
+
+}  // namespace tenon::coordinator
