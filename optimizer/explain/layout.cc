@@ -16,7 +16,7 @@ namespace tenon::optimizer {
 namespace {
 
 constexpr double kGapX = 22, kGapY = 34, kBendWidth = 10;
-constexpr int kOrderSweeps = 12, kPositionSweeps = 24;
+constexpr int kOrderSweeps = 12, kPositionSweeps = 40;
 
 struct Item {
   int box = -1;  // -1: a bend of an edge.
@@ -160,7 +160,7 @@ class LayoutMaker {
 
   // Moves the boxes of a layer to where they want to be, as far as their order and width allow:
   // neighbours that want the same place share the difference.
-  void Pull(const std::vector<int>& layer, bool by_up, bool by_down) {
+  void Pull(const std::vector<int>& layer) {
     struct Block {
       double want, weight, width;  // `want` is of its left end.
       std::size_t first;
@@ -169,8 +169,16 @@ class LayoutMaker {
     for (std::size_t p = 0; p < layer.size(); ++p) {
       Item& i = item(layer[p]);
       double sum = 0, n = 0;
-      for (const int u : by_up ? i.up : std::vector<int>()) sum += item(u).x, n += 1;
-      for (const int d : by_down ? i.down : std::vector<int>()) sum += item(d).x, n += 1;
+      const auto pull = [&](const std::vector<int>& neighbours) {
+        for (const int other : neighbours) {
+          // A box follows boxes rather than edges that come from afar, a bend its own edge.
+          const double w = i.box >= 0 && item(other).box < 0 ? 0.1 : 1;
+          sum += w * item(other).x;
+          n += w;
+        }
+      };
+      pull(i.up);
+      pull(i.down);
       const double weight = n == 0 ? 0.05 : i.box < 0 ? 2.0 : 1.0;
       blocks.push_back({(n == 0 ? i.x : sum / n) - i.width / 2, weight, i.width + kGapX, p});
       while (blocks.size() > 1) {
@@ -205,11 +213,11 @@ class LayoutMaker {
       for (const int k : layer) item(k).x -= left / 2;
     }
     for (int sweep = 0; sweep < kPositionSweeps; ++sweep) {
-      const bool both = sweep + 2 >= kPositionSweeps;
+      // Both neighbours count in each sweep: pulled by one side only, long chains drift away.
       if (sweep % 2 == 0) {
-        for (const auto& layer : layers_) Pull(layer, true, both);
+        for (const auto& layer : layers_) Pull(layer);
       } else {
-        for (std::size_t l = layers_.size(); l-- > 0;) Pull(layers_[l], both, true);
+        for (std::size_t l = layers_.size(); l-- > 0;) Pull(layers_[l]);
       }
     }
   }
@@ -242,7 +250,10 @@ class LayoutMaker {
         const Item& to = items_[k];
         std::vector<Point> points{{from.x - left, middle(from) + from.height / 2}};
         for (std::size_t p = 1; p + 1 < path.size(); ++p) {
-          points.push_back({item(path[p]).x - left, middle(item(path[p]))});
+          // Straight down beside the boxes of this layer.
+          const auto l = std::size_t(item(path[p]).layer);
+          points.push_back({item(path[p]).x - left, top[l]});
+          points.push_back({item(path[p]).x - left, top[l] + height[l]});
         }
         // Several operands arrive side by side, in their order.
         const double share = double(n + 1) / double(paths_[k].size() + 1) - 0.5;

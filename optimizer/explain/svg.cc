@@ -195,7 +195,7 @@ std::string ToSvg(std::span<const Picture> pictures, const SvgOptions& options) 
     out += fmt::format("<text class=\"c\" x=\"{:.1f}\" y=\"{:.1f}\">{}</text>\n", middle, top - 12,
                        Escape(pictures[p].title));
     const double dx = middle - drawn[p].layout.width / 2;
-    DrawPicture(out, pictures[p], drawn[p], dx, top + (height - drawn[p].layout.height) / 2);
+    DrawPicture(out, pictures[p], drawn[p], dx, top);
     if (p + 1 == pictures.size()) continue;
     const double arrow = (left[p] + widths[p] + left[p + 1]) / 2;
     out += fmt::format("<text class=\"h\" x=\"{:.1f}\" y=\"{:.1f}\">{}</text>\n", arrow,
