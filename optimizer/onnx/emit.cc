@@ -136,8 +136,8 @@ struct Emitter::OperatorCase {
 
   template <class Op>
   Status operator()(const Op&) const {
-    if constexpr (std::tuple_size_v < decltype(Op::Fields()) >> 0 ||
-                  Op::kInfo.onnx.op_type.empty()) {
+    constexpr std::size_t kAttributes = std::tuple_size_v<decltype(Op::Fields())>;
+    if constexpr (kAttributes > 0 || Op::kInfo.onnx.op_type.empty()) {
       return base::FailedPrecondition(fmt::format(
           "{} cannot be written to an ONNX file: optimizer/onnx/emit.cc has no case for it",
           Op::kInfo.name));
