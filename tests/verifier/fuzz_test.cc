@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <map>
 #include <random>
 
@@ -55,10 +56,14 @@ void Fuzz(std::uint64_t seed, int mutants) {
   EXPECT_GT(kinds[VerdictKind::kRefuted], mutants / 10);
 }
 
-TEST(FuzzTest, ProverAndTesterNeverContradict) { Fuzz(1, 500); }
+// Longer: TENON_FUZZ_MUTANTS=20000 TENON_FUZZ_SEED=$RANDOM verifier_fuzz_test
+std::uint64_t FromEnvironment(const char* name, std::uint64_t otherwise) {
+  const char* text = std::getenv(name);
+  return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
+}
 
-TEST(LongFuzzTest, DISABLED_ProverAndTesterNeverContradict) {
-  Fuzz(std::random_device()(), 20'000);
+TEST(FuzzTest, ProverAndTesterNeverContradict) {
+  Fuzz(FromEnvironment("TENON_FUZZ_SEED", 1), int(FromEnvironment("TENON_FUZZ_MUTANTS", 500)));
 }
 
 }  // namespace
