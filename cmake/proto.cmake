@@ -1,6 +1,6 @@
-# tenon_proto_library(NAME PROTOS a.proto... [SERVICES a.proto...] [DEPS ...]): messages generated from
-# proto/; for those of SERVICES, the stubs and services of gRPC, too. DEPS are libraries of this
-# kind whose messages are imported.
+# tenon_proto_library(NAME PROTOS a.proto... [SERVICES a.proto...] [DEPS ...]): messages generated
+# from proto/; for those of SERVICES, the stubs and services of gRPC, too. DEPS are libraries of
+# this kind whose messages are imported.
 # Generated code is not ours: it is compiled without warnings and included as a system header. It is
 # a custom command and not protobuf_generate, whose output paths depend on where it is called.
 function(tenon_proto_library name)

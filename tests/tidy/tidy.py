@@ -58,7 +58,8 @@ PURE = re.compile(r"([a-z_]+|(absl|fmt)/.*|core/.*|immintrin\.h)$")
 
 # Messages stop where they are converted.
 MESSAGE = re.compile(r"(google/protobuf/.*|grpcpp/.*|grpc/.*|.*\.pb\.h)$")
-MESSAGE_ROOMS = re.compile(r"(proto/|client/(rpc|security)/|optimizer/onnx/|tests/|.*/service\.cc$)")
+MESSAGE_ROOMS = re.compile(
+    r"(proto/|client/(rpc|security)/|optimizer/onnx/|tests/|.*/service\.cc$)")
 
 INCLUDE = re.compile(r'\s*#\s*include\s*([<"])([^">]+)[">]')
 UNNUMBERED = re.compile(r"\b(TODO|FIXME)\b(?!\(#\d+\))")
