@@ -1,0 +1,174 @@
+#include "tests/support/fake_coordinator.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <thread>
+
+#include <fmt/format.h>
+#include <grpcpp/grpcpp.h>
+
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "core/base/check.h"
+#include "tenon/v1/work.grpc.pb.h"
+
+namespace tenon::testing {
+
+struct FakeCoordinator::Impl final : v1::WorkService::Service {
+  mutable absl::Mutex mutex;
+  int port ABSL_GUARDED_BY(mutex) = 0;
+  bool stopping ABSL_GUARDED_BY(mutex) = false;
+  std::vector<convert::Task> open ABSL_GUARDED_BY(mutex);
+  std::map<std::string, convert::Task> leased ABSL_GUARDED_BY(mutex);  // By lease.
+  std::set<std::string> lost ABSL_GUARDED_BY(mutex);
+  std::set<std::string> done ABSL_GUARDED_BY(mutex);  // Tasks.
+  std::vector<convert::Complete> completed ABSL_GUARDED_BY(mutex);
+  std::vector<convert::Release> released ABSL_GUARDED_BY(mutex);
+  std::vector<convert::Heartbeat> heartbeats ABSL_GUARDED_BY(mutex);
+  std::size_t leases ABSL_GUARDED_BY(mutex) = 0;
+  std::unique_ptr<grpc::Server> server;
+
+  grpc::Status Lease(grpc::ServerContext*, const v1::LeaseRequest* message,
+                     v1::LeaseResponse* out) override {
+    const auto request = convert::FromMessage(*message);
+    if (!request.ok()) return Refused(request.status());
+    const absl::MutexLock lock(&mutex);
+    const auto fits = [&](const convert::Task& task) {
+      return std::ranges::count(request->kinds, convert::KindOf(task)) > 0;
+    };
+    const auto ready = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
+      return stopping || std::ranges::any_of(open, fits);
+    };
+    mutex.AwaitWithTimeout(absl::Condition(&ready), absl::FromChrono(request->wait));
+    convert::LeaseResponse response{.retry_after = std::chrono::milliseconds(10)};
+    const auto it = std::ranges::find_if(open, fits);
+    if (!stopping && it != open.end()) {
+      convert::Lease lease{.id = fmt::format("lease-{}", ++leases),
+                           .task = *it,
+                           .ttl = std::chrono::milliseconds(10'000)};
+      open.erase(it);
+      leased.emplace(lease.id, lease.task);
+      response.leases.push_back(std::move(lease));
+    }
+    convert::ToMessage(response, *out);
+    return grpc::Status::OK;
+  }
+
+  grpc::Status Heartbeat(grpc::ServerContext*, const v1::HeartbeatRequest* message,
+                         v1::HeartbeatResponse* out) override {
+    const auto beat = convert::FromMessage(*message);
+    if (!beat.ok()) return Refused(beat.status());
+    const absl::MutexLock lock(&mutex);
+    convert::HeartbeatResponse response{.next_heartbeat = std::chrono::milliseconds(100)};
+    for (const std::string& id : beat->lease_ids) {
+      if (lost.count(id) != 0) response.lost_lease_ids.push_back(id);
+    }
+    heartbeats.push_back(*beat);
+    convert::ToMessage(response, *out);
+    return grpc::Status::OK;
+  }
+
+  grpc::Status Complete(grpc::ServerContext*, const v1::CompleteRequest* message,
+                        v1::CompleteResponse* out) override {
+    const auto complete = convert::FromMessage(*message);
+    if (!complete.ok()) return Refused(complete.status());
+    const absl::MutexLock lock(&mutex);
+    leased.erase(complete->lease_id);
+    out->set_was_needed(done.insert(complete->task_id).second);
+    std::erase_if(open, [&](const convert::Task& t) { return t.id == complete->task_id; });
+    completed.push_back(*complete);
+    return grpc::Status::OK;
+  }
+
+  grpc::Status Release(grpc::ServerContext*, const v1::ReleaseRequest* message,
+                       v1::ReleaseResponse*) override {
+    const auto release = convert::FromMessage(*message);
+    if (!release.ok()) return Refused(release.status());
+    const absl::MutexLock lock(&mutex);
+    leased.erase(release->lease_id);
+    released.push_back(*release);
+    return grpc::Status::OK;
+  }
+
+  static grpc::Status Refused(const Status& s) {
+    return grpc::Status(grpc::StatusCode::INVALID_ARGUMENT, base::Message(s));
+  }
+};
+
+FakeCoordinator::FakeCoordinator() : impl_(std::make_unique<Impl>()) { Start(); }
+FakeCoordinator::~FakeCoordinator() { Stop(); }
+
+std::string FakeCoordinator::endpoint() const {
+  const absl::MutexLock lock(&impl_->mutex);
+  return fmt::format("127.0.0.1:{}", impl_->port);
+}
+
+void FakeCoordinator::Start() {
+  int port = 0;
+  grpc::ServerBuilder builder;
+  {
+    const absl::MutexLock lock(&impl_->mutex);
+    impl_->stopping = false;
+    builder.AddListeningPort(fmt::format("127.0.0.1:{}", impl_->port),
+                             grpc::InsecureServerCredentials(), &port);
+  }
+  builder.RegisterService(impl_.get());
+  impl_->server = builder.BuildAndStart();
+  CHECK(impl_->server != nullptr);
+  const absl::MutexLock lock(&impl_->mutex);
+  impl_->port = port;
+}
+
+void FakeCoordinator::Stop() {
+  if (!impl_->server) return;
+  {
+    const absl::MutexLock lock(&impl_->mutex);
+    impl_->stopping = true;
+  }
+  impl_->server->Shutdown(std::chrono::system_clock::now() + std::chrono::seconds(1));
+  impl_->server->Wait();
+  impl_->server.reset();
+}
+
+void FakeCoordinator::Add(const convert::Task& task) {
+  const absl::MutexLock lock(&impl_->mutex);
+  impl_->open.push_back(task);
+}
+
+void FakeCoordinator::LoseLeases() {
+  const absl::MutexLock lock(&impl_->mutex);
+  for (const auto& [lease, task] : impl_->leased) {
+    impl_->lost.insert(lease);
+    impl_->open.push_back(task);
+  }
+  impl_->leased.clear();
+}
+
+std::vector<convert::Complete> FakeCoordinator::completed() const {
+  const absl::MutexLock lock(&impl_->mutex);
+  return impl_->completed;
+}
+std::vector<convert::Release> FakeCoordinator::released() const {
+  const absl::MutexLock lock(&impl_->mutex);
+  return impl_->released;
+}
+std::vector<convert::Heartbeat> FakeCoordinator::heartbeats() const {
+  const absl::MutexLock lock(&impl_->mutex);
+  return impl_->heartbeats;
+}
+std::size_t FakeCoordinator::leases() const {
+  const absl::MutexLock lock(&impl_->mutex);
+  return impl_->leases;
+}
+
+bool FakeCoordinator::WaitUntil(const std::function<bool()>& done) const {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+  while (!done()) {
+    if (std::chrono::steady_clock::now() > end) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  return true;
+}
+
+}  // namespace tenon::testing
