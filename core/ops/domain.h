@@ -26,7 +26,7 @@ enum class Fn : std::uint8_t {
   kSigmoid = 2,  // 1 / (1 + exp(-x))
   kTanh = 3,
   kExp = 4,
-  kRecip = 5,  // 1 / x; at 0 any value, but always the same one
+  kRecip = 5,  // 1 / x; proofs take 1 / 0 to be 0: then 1 / (1 / x) = x everywhere
   kSqrt = 6,   // of a non-negative number; elsewhere any value, but always the same one
 };
 
