@@ -2,24 +2,19 @@
 // called back.
 #include "coordinator/service.h"
 
-#include <algorithm>
 #include <condition_variable>
 #include <mutex>
 
 #include <fmt/core.h>
-#include <grpcpp/channel.h>
-#include <grpcpp/client_context.h>
 #include <grpcpp/ext/proto_server_reflection_plugin.h>
 #include <grpcpp/health_check_service_interface.h>
 #include <grpcpp/security/server_credentials.h>
 #include <grpcpp/server.h>
 #include <grpcpp/server_builder.h>
 
-#include "client/registry/sha256.h"
 #include "client/rpc/connection.h"
 #include "proto/convert/status.h"
 #include "tenon/v1/jobs.grpc.pb.h"
-#include "tenon/v1/store.grpc.pb.h"
 #include "tenon/v1/work.grpc.pb.h"
 
 namespace tenon::coordinator {
@@ -31,7 +26,6 @@ using grpc::CallbackServerContext;
 using grpc::ServerUnaryReactor;
 
 constexpr std::chrono::milliseconds kWatchPause{500};
-constexpr std::uint64_t kArtifactBytesMax = std::uint64_t{16} << 30;
 
 ServerUnaryReactor* End(CallbackServerContext* context, const Status& status) {
   ServerUnaryReactor* reactor = context->DefaultReactor();
@@ -234,57 +228,6 @@ Status ServeGrpc(const ServeOptions& options, store::Store& store, Coordinator& 
   server->Shutdown(std::chrono::system_clock::now() + std::chrono::seconds(2));
   server->Wait();
   return OkStatus();
-}
-
-StatusOr<std::string> ReadArtifact(const board::Collected& job,
-                                   const rpc::ConnectionOptions& options, std::stop_token stop) {
-  if (job.result.artifact_bytes > kArtifactBytesMax) {
-    return base::DataLoss(fmt::format("an artifact of {} bytes", job.result.artifact_bytes));
-  }
-  ASSIGN_OR_RETURN(const auto connection,
-                   rpc::Connection::Open(job.stores.endpoints.at(0), options));
-  std::string bytes;
-  v1::StoreService::Stub stub(connection->channel());
-  // A broken stream goes on where it was.
-  RETURN_IF_ERROR(connection->Call(
-      rpc::kSlowCall,
-      [&](grpc::ClientContext& context) {
-        v1::GetArtifactRequest request;
-        request.set_table(job.stores.table);
-        request.set_name(job.artifact);
-        request.set_offset(bytes.size());
-        const auto stream = stub.GetArtifact(&context, request);
-        v1::Chunk chunk;
-        while (stream->Read(&chunk)) {
-          if (chunk.offset() == bytes.size()) bytes += chunk.data();
-          if (bytes.size() > job.result.artifact_bytes) context.TryCancel();
-        }
-        return stream->Finish();
-      },
-      stop));
-  if (registry::ToHex(registry::Sha256(bytes)) != job.result.artifact_sha256) {
-    return base::DataLoss(fmt::format("{}: artifact '{}' is not what its collector wrote",
-                                      connection->endpoint(), job.artifact));
-  }
-  return bytes;
-}
-
-Status DropTable(const board::Table& table, const rpc::ConnectionOptions& options,
-                 std::stop_token stop) {
-  Status first;
-  for (const std::string& endpoint : table.endpoints) {
-    ASSIGN_OR_RETURN(const auto connection, rpc::Connection::Open(endpoint, options));
-    v1::StoreService::Stub stub(connection->channel());
-    v1::DropTableRequest request;
-    request.set_table(table.table);
-    v1::DropTableResponse answer;
-    const Status status = connection->Call(
-        std::chrono::milliseconds(2000),
-        [&](grpc::ClientContext& context) { return stub.DropTable(&context, request, &answer); },
-        stop);
-    if (first.ok()) first = status;
-  }
-  return first;
 }
 
 }  // namespace tenon::coordinator

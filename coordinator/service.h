@@ -21,12 +21,4 @@ std::vector<std::unique_ptr<grpc::Service>> MakeServices(Coordinator& coordinato
 Status ServeGrpc(const ServeOptions& options, store::Store& store, Coordinator& coordinator,
                  std::stop_token stop);
 
-// The artifact of a job, read from store 0 and checked against the hash that the collector told.
-// Unavailable; DataLoss.
-StatusOr<std::string> ReadArtifact(const board::Collected& job,
-                                   const rpc::ConnectionOptions& options, std::stop_token stop);
-// Removes a table from all its stores. Unavailable: not from all.
-Status DropTable(const board::Table& table, const rpc::ConnectionOptions& options,
-                 std::stop_token stop);
-
 }  // namespace tenon::coordinator

@@ -11,6 +11,7 @@
 
 #include "absl/synchronization/mutex.h"
 #include "coordinator/publish/content.h"
+#include "core/graph/classes.h"
 #include "core/rules/canonical.h"
 #include "core/rules/text.h"
 #include "proto/convert/universe.h"
@@ -143,7 +144,10 @@ StatusOr<Generated> Generate(const graph::Universe& universe, const GenerateOpti
 
   const Clock::time_point reduce_start = Clock::now();
   ProofPool pool(options, report);
-  const publish::Found input{.classes = {found.table, found.class_at, found.class_members},
+  // The part of the table that travels on a cluster: the same input, the same pack.
+  const graph::TermClasses fragment =
+      graph::Fragment(universe, found.table, found.class_at, found.class_members);
+  const publish::Found input{.classes = {fragment.table, fragment.at, fragment.members},
                              .universe = convert::CanonicalText(universe),
                              .mode = report.mode,
                              .max_operators = static_cast<std::uint64_t>(found.max_operators),
@@ -168,7 +172,8 @@ StatusOr<Generated> Generate(const graph::Universe& universe, const GenerateOpti
   report.higher_rank_rules = made.higher_rank_rules;
   report.multi_output_rules = made.multi_output_rules;
   for (const auto& [a, b] : made.examples) {
-    report.underivable_examples.push_back(found.table.Print(a) + " = " + found.table.Print(b));
+    report.underivable_examples.push_back(fragment.table.Print(a) + " = " +
+                                          fragment.table.Print(b));
   }
   report.reduce_seconds = Since(reduce_start);
   out.content = std::move(made.content);

@@ -99,7 +99,7 @@ StatusOr<convert::Job> JobClient::Watch(const std::string& id,
               enough = !visit(*last) || convert::HasEnded(last->state);
             }
           }
-          context.TryCancel();
+          if (enough || foreign) context.TryCancel();
           const grpc::Status end = stream->Finish();
           // A stream that spoke and broke is opened again, with patience anew.
           return heard ? grpc::Status::OK : end;

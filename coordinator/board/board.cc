@@ -459,6 +459,7 @@ Status Board::Fail(std::uint64_t number, const std::string& error, Now now) {
 std::vector<Table> Board::TablesToDrop() const {
   std::vector<Table> out;
   for (const auto& [job, table] : tables_) {
+    if (!AreKnown(table.endpoints)) continue;
     out.push_back(table);
     out.back().endpoints = StoresOf(jobs_.at(job)).endpoints;
   }

@@ -218,6 +218,9 @@ class Board {
   Status End(JobEntry& job, StatusRecord status, Now now);
   Status WriteStatus(JobEntry& job, const StatusRecord& status);
 
+  // Whether the addresses of these stores are known; after a restart they are not, until the stores
+  // have been heard.
+  bool AreKnown(const std::vector<std::string>& stores) const;
   convert::StoreMap StoresOf(const JobEntry& job) const;
   convert::Task TaskOf(const JobEntry& job, const TaskKey& key) const;
   convert::Lease Grant(JobEntry& job, const TaskKey& key, const std::string& node, Now now);

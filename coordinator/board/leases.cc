@@ -67,6 +67,12 @@ std::optional<Board::Place> Board::Locate(std::string_view id) {
   return std::nullopt;
 }
 
+bool Board::AreKnown(const std::vector<std::string>& stores) const {
+  return std::all_of(stores.begin(), stores.end(), [&](const std::string& store) {
+    return store.find(':') != std::string::npos || nodes_.contains(store);
+  });
+}
+
 convert::StoreMap Board::StoresOf(const JobEntry& job) const {
   convert::StoreMap out;
   out.table = job.start->table;
@@ -186,8 +192,10 @@ std::vector<convert::Lease> Board::Lease(const convert::LeaseRequest& request, N
   };
   each_job([&](JobEntry& job) {
     const std::vector<TaskKey> idle(job.idle.begin(), job.idle.end());
+    const bool stores = job.start && AreKnown(job.start->stores);
     for (const TaskKey& key : idle) {
       if (out.size() >= request.max_leases) return;
+      if (key.kind != TaskKind::kProofs && !stores) continue;
       if (wants(key.kind)) out.push_back(Grant(job, key, request.node_id, now));
     }
   });

@@ -161,6 +161,7 @@ std::optional<Collected> Board::Claim() {
   for (const auto& [priority, number] : active_) {
     JobEntry& job = jobs_.at(number);
     if (!job.collect || job.claimed || job.status.paused) continue;
+    if (!AreKnown(job.start->stores)) continue;
     job.claimed = true;
     job.round = 0;
     Changed(job);

@@ -21,20 +21,13 @@
 #include "coordinator/board/board.h"
 #include "coordinator/publish/sink.h"
 #include "core/base/status.h"
-#include "core/graph/term_table.h"
+#include "core/graph/classes.h"
 
 namespace tenon::registry {
 class SigningKey;
 }  // namespace tenon::registry
 
 namespace tenon::coordinator {
-
-// The classes of an enumeration, as reduce::Classes refers to them.
-struct ClassesOfTerms {
-  graph::TermTable table;
-  std::vector<std::size_t> at{0};
-  std::vector<graph::TermId> members;
-};
 
 // What a coordinator needs of the world. The references outlive it.
 struct World {
@@ -45,7 +38,8 @@ struct World {
   std::function<board::Now()> now;
   // Reads the artifact from store 0 and checks its hash. Unavailable and ResourceExhausted: it is
   // tried again.
-  std::function<StatusOr<ClassesOfTerms>(const board::Collected&, std::stop_token)> read_classes;
+  std::function<StatusOr<graph::TermClasses>(const board::Collected&, std::stop_token)>
+      read_classes;
   // Removes a table from its stores.
   std::function<Status(const board::Table&, std::stop_token)> drop_table;
   // Told of events worth a line in the log: name, job, detail. May be empty.

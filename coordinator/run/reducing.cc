@@ -100,7 +100,7 @@ StatusOr<std::vector<convert::VerdictKind>> Coordinator::Ask(std::uint64_t job,
 }
 
 Status Coordinator::ReduceJob(const board::Collected& job, std::stop_token stop) {
-  ASSIGN_OR_RETURN(const ClassesOfTerms classes, world_.read_classes(job, stop));
+  ASSIGN_OR_RETURN(const graph::TermClasses classes, world_.read_classes(job, stop));
   const publish::Found found{
       .classes = {classes.table, classes.at, classes.members},
       .universe = job.spec.universe,

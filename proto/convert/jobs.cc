@@ -1,7 +1,6 @@
 #include "proto/convert/jobs.h"
 
 #include <algorithm>
-#include <cstdlib>
 
 #include <fmt/core.h>
 
@@ -35,6 +34,7 @@ class Found {
 UnixTime ToTime(std::int64_t ms) { return UnixTime(Milliseconds(ms)); }
 std::int64_t FromTime(UnixTime t) { return t.time_since_epoch().count(); }
 
+bool IsPriority(int p) { return -kPriorityMax <= p && p <= kPriorityMax; }
 bool IsState(int state) { return state >= 1 && state <= 8; }
 
 void CheckUniverse(const v1::JobSpec& m, JobSpec& out, Found& found) {
@@ -82,7 +82,7 @@ JobSpec CheckSpec(const v1::JobSpec& m, Found& found) {
     found.Add("spec.pack_version", base::Message(v.status()));
   }
   out.priority = m.priority();
-  if (std::abs(out.priority) > kPriorityMax) {
+  if (!IsPriority(out.priority)) {
     found.Add("spec.priority", fmt::format("{}; -100 to 100", m.priority()));
   }
   out.memory_limit_bytes = m.memory_limit_bytes();
@@ -181,7 +181,7 @@ StatusOr<ControlJob> FromMessage(const v1::ControlJobRequest& message) {
     out.action = static_cast<ControlJob::Action>(message.action());
   }
   out.priority = message.priority();
-  if (std::abs(out.priority) > kPriorityMax) {
+  if (!IsPriority(out.priority)) {
     found.Add("priority", fmt::format("{}; -100 to 100", out.priority));
   }
   RETURN_IF_ERROR(found.Take());

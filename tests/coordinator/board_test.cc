@@ -440,6 +440,15 @@ TEST_F(BoardTest, JobsWaitForStoresAndFollowTheirAddresses) {
   store.address = "s1:8";
   board_->Heartbeat(store, Time());
   EXPECT_THAT(endpoints(Lease("w")[0]), ElementsAre("s0:7", "s1:8"));
+  // After a restart nobody knows where they are, until both have spoken.
+  Restart();
+  EXPECT_THAT(Lease("w"), IsEmpty());
+  board_->Heartbeat(store, Time());
+  EXPECT_THAT(Lease("w"), IsEmpty());
+  store.node_id = "s0";
+  store.address = "s0:9";
+  board_->Heartbeat(store, Time());
+  EXPECT_THAT(endpoints(Lease("w")[0]), ElementsAre("s0:9", "s1:8"));
 }
 
 TEST_F(BoardTest, ListsComeInPagesNewestFirst) {
