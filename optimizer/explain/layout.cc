@@ -16,6 +16,9 @@ namespace tenon::optimizer {
 namespace {
 
 constexpr double kGapX = 22, kGapY = 34, kBendWidth = 10;
+// An edge that passes more layers goes straight, whatever is in the way: bends in each layer of a
+// deep graph would be quadratic in its size, and nobody could follow the edge anyway.
+constexpr int kLayersPassed = 80;
 constexpr int kOrderSweeps = 12, kPositionSweeps = 40;
 
 struct Item {
@@ -73,6 +76,11 @@ class LayoutMaker {
     for (std::size_t k = 0; k < operands_.size(); ++k) {
       for (const int o : operands_[k]) {
         std::vector<int> path{o};
+        if (items_[k].layer - item(o).layer > kLayersPassed) {
+          path.push_back(int(k));
+          paths_[k].push_back(std::move(path));
+          continue;
+        }
         for (int layer = item(o).layer + 1; layer < items_[k].layer; ++layer) {
           Item bend;
           bend.layer = layer;

@@ -103,6 +103,20 @@ TEST(LayoutTest, AChainIsAStraightLine) {
   EXPECT_NEAR(layout.centres[1].x, layout.centres[2].x, 1e-6);
 }
 
+// Bends in every layer for each of these edges would be four and a half million.
+TEST(LayoutTest, DeepGraphsWithLongEdgesStaySmall) {
+  std::vector<LayoutSize> sizes(3000, {50, 20});
+  std::vector<std::vector<int>> operands{{}};
+  for (int k = 1; k < 3000; ++k) operands.push_back({k - 1, 0});
+  const Layout layout = LayOut(sizes, operands);
+  std::size_t points = 0;
+  for (const auto& edges : layout.edges) {
+    for (const auto& edge : edges) points += edge.size();
+  }
+  EXPECT_LT(points, 50'000u);
+  EXPECT_LT(layout.width, 5'000);
+}
+
 TEST(PictureTest, WeightsAreTextInAModelAndBoxesInARule) {
   const graph::Graph g = ResnetBlock();
   const Picture picture = PictureOf(g, g.outputs(), {.title = "t"});
