@@ -1,15 +1,17 @@
 // tenon: one program for every role. This file is the table of contents: it reads the command line
 // into plain structs, calls one function of commands/ and turns what comes back into an exit code.
-// The only file that includes CLI11.
+// Only this file and parse_services.cc include CLI11.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "client/cli/commands/commands.h"
+#include "client/cli/parse_services.h"
 
 namespace tenon::cli {
 namespace {
@@ -157,10 +159,20 @@ void AddPack(CLI::App& app, Parsed& parsed) {
   add->callback(
       [&parsed, added] { parsed.run = [added](Context& c) { return AddPackCommand(c, *added); }; });
 
-  CLI::App* list = AddCommand(*group, "list", "The packs in the cache", "");
+  AddRemotePacks(*group, {parsed.json, parsed.console.verbose, parsed.run});
+
+  CLI::App* list = AddCommand(*group, "list", "The packs in the cache, or in a registry",
+                              "  tenon pack list\n"
+                              "  tenon pack list --server tenon.example:7400");
+  auto listed = std::make_shared<PackRemoteOptions>();
+  AddConnect(*list, listed->server);
   AddJson(*list, parsed);
-  list->callback([&parsed] {
-    parsed.run = [&parsed](Context& c) { return ListPacksCommand(c, parsed.json); };
+  list->callback([&parsed, listed] {
+    parsed.run = [&parsed, listed](Context& c) {
+      listed->json = parsed.json;
+      return listed->server.server.empty() ? ListPacksCommand(c, parsed.json)
+                                           : ListRemotePacksCommand(c, *listed);
+    };
   });
 
   CLI::App* show = AddCommand(*group, "show", "Print a pack as text, or draw a rule",
@@ -308,6 +320,7 @@ void AddEverything(CLI::App& app, Parsed& parsed) {
   AddPack(app, parsed);
   AddOptimize(app, parsed);
   AddExplain(app, parsed);
+  AddServices(app, {parsed.json, parsed.console.verbose, parsed.run});
 }
 
 // The error line of wrong usage: what CLI11 says, and which help to read.
@@ -330,8 +343,14 @@ int Main(int argc, char** argv) {
   Parsed parsed;
   CLI::App app("Tenon finds, proves and uses rewrite rules of tensor programs.", "tenon");
   AddEverything(app, parsed);
+  auto arguments = WithConfig({argv + 1, argv + argc});
+  if (!arguments.ok()) {
+    PrintError(base::Message(arguments.status()));
+    return static_cast<int>(ExitCodeOf(arguments.status()));
+  }
+  std::reverse(arguments->begin(), arguments->end());  // As CLI11 wants it.
   try {
-    app.parse(argc, argv);
+    app.parse(*std::move(arguments));
   } catch (const CLI::Success& asked) {  // --help, --version
     return app.exit(asked);
   } catch (const CLI::ParseError& error) {

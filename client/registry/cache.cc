@@ -58,6 +58,14 @@ StatusOr<PackFile> PackCache::Put(std::string_view file_bytes) {
   return file;
 }
 
+std::optional<pack::Version> PackCache::Newest(std::string_view name) const {
+  const auto seen = ReadFile(fmt::format("{}/{}/{}", directory_, name, kNewest), kSmallFileMax);
+  if (!seen.ok()) return std::nullopt;
+  const auto version = pack::ParseVersion(Line(*seen));
+  if (!version.ok()) return std::nullopt;
+  return *version;
+}
+
 StatusOr<std::string> PackCache::Find(std::string_view reference) const {
   const std::size_t at = reference.find('@');
   const std::string name(reference.substr(0, at));

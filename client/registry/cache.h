@@ -7,6 +7,7 @@
 // rather than quietly rolled back.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,6 +31,9 @@ class PackCache {
   // The path of NAME@VERSION, or of NAME in its newest version. NotFound; FailedPrecondition when
   // the newest version that was seen is missing.
   StatusOr<std::string> Find(std::string_view reference) const;
+
+  // The highest version of `name` that was ever put here; nothing if there was none.
+  std::optional<pack::Version> Newest(std::string_view name) const;
 
   struct Entry {
     std::string name;

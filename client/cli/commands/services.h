@@ -1,0 +1,114 @@
+// The commands that run services or talk to them, as commands.h says for the others.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "client/cli/commands/commands.h"
+#include "client/cli/commands/connect.h"
+
+namespace tenon::cli {
+
+// ---- services
+
+struct ServeOptions {
+  std::string role;        // coordinator, store, worker, verifier or all.
+  std::string listen;      // HOST:PORT; empty: as the role's default. Port 0: any free one.
+  std::string advertise;   // Of a store: where others reach it.
+  std::string data;        // Folder; empty: $XDG_STATE_HOME/tenon or ~/.local/state/tenon.
+  std::string token_file;  // Tokens that are accepted; empty: no tokens.
+  std::string tls_certificate, tls_key, tls_client_root;
+  ConnectOptions coordinator;  // How nodes reach it, and it the stores.
+  std::string node_id;         // Empty: kept in `data` for a store, fresh for others.
+  std::string stores;          // HOST:PORT,..; empty: those that register.
+  std::uint32_t min_stores = 1;
+  unsigned slots = 0;  // Tasks at a time of a worker or verifier; 0: as many as CPUs.
+  std::uint64_t memory_limit_bytes = 0;  // Of a worker; 0: three quarters of what is free.
+  std::string key;                       // Signs packs; empty: the user's own.
+  std::uint64_t lease_ttl_ms = 15'000;
+  std::string metrics_listen;  // HOST:PORT of metrics and the web page; empty: none.
+};
+// Until a stop is requested; then tasks are given back and calls are finished.
+Outcome ServeCommand(Context& context, const ServeOptions& options);
+
+// The child of a verifier: proves what comes over stdin. Hidden.
+Outcome InternalProverCommand(Context& context);
+
+// ---- jobs
+
+struct JobSubmitOptions {
+  ConnectOptions server;
+  EnumerationOptions enumeration;
+  std::string name;        // NAME@VERSION; empty: the universe's name and 0.1.0.
+  std::string request_id;  // Empty: a fresh one.
+  int priority = 0;
+  bool wait = false;
+  std::string json;
+};
+// With `wait`: kNo when the job failed or was cancelled.
+Outcome SubmitJobCommand(Context& context, const JobSubmitOptions& options);
+
+struct JobOptions {
+  ConnectOptions server;
+  std::string id;
+  std::string json;
+};
+Outcome ShowJobCommand(Context& context, const JobOptions& options);
+// Until the job has ended, as SubmitJobCommand with `wait`.
+Outcome WatchJobCommand(Context& context, const JobOptions& options);
+
+struct JobListOptions {
+  ConnectOptions server;
+  std::uint32_t limit = 100;
+  bool all = false;  // Also those that have ended.
+  std::string json;
+};
+Outcome ListJobsCommand(Context& context, const JobListOptions& options);
+
+struct JobControlOptions {
+  ConnectOptions server;
+  std::string id;
+  std::string action;  // cancel, pause, resume or priority.
+  int priority = 0;
+};
+Outcome ControlJobCommand(Context& context, const JobControlOptions& options);
+
+// ---- stores
+
+struct StoreOptions {
+  ConnectOptions server;
+  std::string action;      // stats, verify, compact or checkpoint.
+  std::string checkpoint;  // The name of the directory.
+  std::string json;
+};
+Outcome StoreCommand(Context& context, const StoreOptions& options);
+
+// ---- tokens
+
+struct TokenCreateOptions {
+  std::string file;  // A line is added to it.
+  std::string name;
+  std::string roles;       // "submit,publish"
+  std::uint64_t days = 0;  // Until it expires; 0: never.
+};
+Outcome CreateTokenCommand(Context& context, const TokenCreateOptions& options);
+
+// ---- packs of a registry
+
+struct PackRemoteOptions {
+  ConnectOptions server;
+  std::string pack;       // push: a path; pull: NAME, NAME@VERSION or NAME@CHANNEL.
+  std::string out;        // pull: a path; empty: the cache.
+  std::string channel;    // push: also points this channel at it.
+  std::string key;        // pull: the public key that must have signed it.
+  bool rollback = false;  // pull: take an older version than the newest one seen.
+  std::string json;
+};
+Outcome PushPackCommand(Context& context, const PackRemoteOptions& options);
+Outcome PullPackCommand(Context& context, const PackRemoteOptions& options);
+Outcome ListRemotePacksCommand(Context& context, const PackRemoteOptions& options);
+
+}  // namespace tenon::cli

@@ -1,0 +1,132 @@
+#include "client/cli/commands/serving.h"
+
+#include <sys/stat.h>
+
+#include <chrono>
+#include <mutex>
+
+#include "client/cli/files.h"
+#include "coordinator/registry/service.h"
+#include "coordinator/registry/shelf.h"
+#include "coordinator/serve.h"
+
+namespace tenon::cli {
+
+struct Security::Tokens {
+  using Clock = std::chrono::steady_clock;
+
+  explicit Tokens(std::string file) : path(std::move(file)) {}
+
+  Status Load() {
+    ASSIGN_OR_RETURN(const std::string text, ReadText(path));
+    ASSIGN_OR_RETURN(const security::TokenTable read, security::TokenTable::Parse(text, path));
+    std::vector<security::Token> all = read.tokens();
+    if (!own.sha256.empty()) all.push_back(own);
+    table = std::make_shared<const security::TokenTable>(std::move(all));
+    return OkStatus();
+  }
+  static std::pair<std::int64_t, std::int64_t> ChangedAt(const std::string& path) {
+    struct stat s {};
+    if (::stat(path.c_str(), &s) != 0) return {0, 0};
+    return {s.st_mtim.tv_sec, s.st_mtim.tv_nsec};
+  }
+
+  std::shared_ptr<const security::TokenTable> Get() {
+    const std::lock_guard lock(mutex);
+    const auto now = Clock::now();
+    if (now - looked < std::chrono::seconds(1)) return table;
+    looked = now;
+    if (const auto changed = ChangedAt(path); changed != loaded) {
+      loaded = changed;
+      Load().IgnoreError();  // Half edited: what was accepted before still is.
+    }
+    return table;
+  }
+
+  const std::string path;
+  std::mutex mutex;
+  std::shared_ptr<const security::TokenTable> table;
+  security::Token own;
+  Clock::time_point looked = Clock::now();
+  std::pair<std::int64_t, std::int64_t> loaded = ChangedAt(path);
+};
+
+StatusOr<Security> Security::Read(const ServeOptions& options) {
+  Security out;
+  const auto read = [](const std::string& path, std::string& text) -> Status {
+    if (path.empty()) return OkStatus();
+    ASSIGN_OR_RETURN(text, ReadText(path));
+    return OkStatus();
+  };
+  RETURN_IF_ERROR(read(options.tls_certificate, out.files_.certificate));
+  RETURN_IF_ERROR(read(options.tls_key, out.files_.key));
+  RETURN_IF_ERROR(read(options.tls_client_root, out.files_.client_root));
+  if (!options.token_file.empty()) {
+    out.tokens_ = std::make_shared<Tokens>(options.token_file);
+    RETURN_IF_ERROR(out.tokens_->Load());
+    out.files_.tokens = [tokens = out.tokens_] { return tokens->Get(); };
+  }
+  RETURN_IF_ERROR(out.Credentials().status());
+  return out;
+}
+
+void Security::AddOwnToken(std::string& token) {
+  if (!tokens_ || !token.empty()) return;
+  token = security::NewSecret();
+  const std::lock_guard lock(tokens_->mutex);
+  tokens_->own = {.name = "this-process",
+                  .sha256 = security::HashOf(token),
+                  .roles = static_cast<security::Roles>(security::Role::kNode) |
+                           static_cast<security::Roles>(security::Role::kRead)};
+  std::vector<security::Token> all = tokens_->table->tokens();
+  all.push_back(tokens_->own);
+  tokens_->table = std::make_shared<const security::TokenTable>(std::move(all));
+}
+
+StatusOr<std::shared_ptr<grpc::ServerCredentials>> Security::Credentials() const {
+  return security::MakeServerCredentials(files_);
+}
+
+std::string_view NameOf(rpc::NodeEvent::Kind kind) {
+  using Kind = rpc::NodeEvent::Kind;
+  switch (kind) {
+    case Kind::kLeased:
+      return "task leased";
+    case Kind::kCompleted:
+      return "task completed";
+    case Kind::kUnneeded:
+      return "task was done already";
+    case Kind::kReleased:
+      return "task given back";
+    case Kind::kLost:
+      return "lease lost";
+    case Kind::kTrouble:
+      return "trouble";
+  }
+  return "event";
+}
+
+struct Observed::Impl {
+  Console& console;
+  std::shared_ptr<coordinator::PackShelf> shelf;
+  std::shared_ptr<void> registry;  // The service.
+};
+
+Observed::Observed(Console& console)
+    : impl_(std::make_unique<Impl>(Impl{console, nullptr, nullptr})) {}
+Observed::~Observed() = default;
+Status Observed::Start(const std::string&) { return OkStatus(); }
+void Observed::OnNode(std::string_view, const rpc::NodeEvent&) {}
+
+void Observed::Observe(coordinator::ServeOptions& options) {
+  options.make_sink = [this](store::Store& store) {
+    impl_->shelf = std::make_shared<coordinator::PackShelf>(store);
+    return coordinator::MakeShelfSink(impl_->shelf);
+  };
+  options.customize = [this](grpc::ServerBuilder& builder, store::Store&) {
+    impl_->registry = coordinator::AddRegistry(builder, impl_->shelf);
+    return OkStatus();
+  };
+}
+
+}  // namespace tenon::cli

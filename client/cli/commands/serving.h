@@ -1,0 +1,56 @@
+// What `tenon serve` puts around every role: who may call it, and what is seen of it.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "client/cli/commands/services.h"
+#include "client/rpc/node.h"
+#include "client/security/credentials.h"
+#include "core/base/status.h"
+
+namespace tenon::coordinator {
+struct ServeOptions;
+}  // namespace tenon::coordinator
+
+namespace tenon::cli {
+
+// Tokens and certificates of a server. The token file is read again when it has changed, at most
+// once a second; one that has become unreadable or wrong leaves the tokens as they were.
+class Security {
+ public:
+  // InvalidArgument, NotFound: names the file.
+  static StatusOr<Security> Read(const ServeOptions& options);
+  // When tokens are asked for: a fresh one for the roles of this process, which is added to the
+  // table and, unless `token` is set, put there.
+  void AddOwnToken(std::string& token);
+  // Null: open.
+  StatusOr<std::shared_ptr<grpc::ServerCredentials>> Credentials() const;
+
+ private:
+  struct Tokens;
+  security::ServerSecurity files_;
+  std::shared_ptr<Tokens> tokens_;  // Null: none are asked for.
+};
+
+std::string_view NameOf(rpc::NodeEvent::Kind kind);
+
+// Metrics, the registry and the web page. Outlives the roles. Thread-safe.
+class Observed {
+ public:
+  explicit Observed(Console& console);
+  ~Observed();
+  // Nothing to do when `listen` is empty. Unavailable: the port cannot be bound.
+  Status Start(const std::string& listen);
+  // Counts an event of a node.
+  void OnNode(std::string_view role, const rpc::NodeEvent& event);
+  // Puts what is served beside jobs and work into the options of a coordinator.
+  void Observe(coordinator::ServeOptions& options);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace tenon::cli
