@@ -29,7 +29,7 @@ struct FakeCoordinator::Impl final : v1::WorkService::Service {
   std::size_t leases ABSL_GUARDED_BY(mutex) = 0;
   std::unique_ptr<grpc::Server> server;
 
-  grpc::Status Lease(grpc::ServerContext*, const v1::LeaseRequest* message,
+  grpc::Status Lease(grpc::ServerContext* context, const v1::LeaseRequest* message,
                      v1::LeaseResponse* out) override {
     const auto request = convert::FromMessage(*message);
     if (!request.ok()) return Refused(request.status());
@@ -43,7 +43,8 @@ struct FakeCoordinator::Impl final : v1::WorkService::Service {
     mutex.AwaitWithTimeout(absl::Condition(&ready), absl::FromChrono(request->wait));
     convert::LeaseResponse response{.retry_after = std::chrono::milliseconds(10)};
     const auto it = std::ranges::find_if(open, fits);
-    if (!stopping && it != open.end()) {
+    // Who has hung up meanwhile gets nothing.
+    if (!stopping && it != open.end() && !context->IsCancelled()) {
       convert::Lease lease{.id = fmt::format("lease-{}", ++leases),
                            .task = *it,
                            .ttl = std::chrono::milliseconds(10'000)};
