@@ -1,214 +1,48 @@
-// The driver of the all-shape proof.
-//
-// For each output: one symbol for each index, the element of both sides as a normal form, and a
-// comparison of the two (nf/compare.h). Where they are not equal as polynomials in what they read,
-// the conditions that the terms still carry split the case in two and each is tried again; a case
-// without open conditions is given to the pointwise step. What remains is unproved.
 #include "verifier/decide.h"
 
-#include <fmt/core.h>
-
-#include <algorithm>
-
-#include "verifier/hypotheses.h"
-#include "verifier/nf/compare.h"
-#include "verifier/nf/denote.h"
-#include "verifier/nf/unsupported.h"
+#include "verifier/driver.h"
 #include "verifier/screen.h"
 
 namespace tenon::verifier {
 
-using base::Condition;
-using base::Poly;
-using graph::NodeId;
-using nf::Guards;
-using nf::Nf;
-
-namespace {
-
-std::string Printed(const Condition& c, const base::Symbols& symbols) {
-  return base::Print(c, symbols);
-}
-
-}  // namespace
-
-class Proof::Impl {
+class Proof::Impl final : public Oracle {
  public:
-  Impl(const rules::Rule& the_rule, const Budget& the_budget)
-      : rule(the_rule), budget(the_budget), symbols(the_rule.graph.symbols()) {}
+  Impl(const rules::Rule& rule, const Budget& budget)
+      : budget_(budget),
+        driver(rule,
+               {.terms = budget.terms,
+                .cells = budget.cells,
+                .replans = budget.replans,
+                .fault = budget.fault},
+               *this) {}
 
-  const rules::Rule& rule;
-  const Budget budget;
-  base::Symbols symbols;
-  Solved hypotheses;
-  std::unique_ptr<smt::Solver> solver;
-  std::unique_ptr<nf::Session> session;
-  int cells = 0;
-  std::string stuck;  // Why the last comparison failed.
-  bool unknown = false;
-  std::map<base::Symbol, std::int64_t> model;
-
-  std::vector<Condition> Rewritten(const std::vector<Condition>& conditions) {
-    std::vector<Condition> out;
-    for (const Condition& c : conditions) {
-      out.push_back(base::Normal({c.kind, session->Substitute(c.p, session->eliminated)}));
-    }
-    return out;
+  std::unique_ptr<nf::Entail> Answering(const base::Symbols& symbols,
+                                        std::vector<base::Condition> hypotheses) override {
+    auto made = std::make_unique<smt::Solver>(symbols, std::move(hypotheses), budget_.solver);
+    if (solver == nullptr) solver = made.get();
+    return made;
   }
 
-  // The first of `needed` that the facts do not imply.
-  std::optional<Condition> Missing(const std::vector<Condition>& needed) {
-    const std::vector<Condition> all = Rewritten(needed);
-    if (session->facts.ImpliedAll({}, all)) return std::nullopt;
-    for (std::size_t k = 0; k < all.size(); ++k) {
-      if (!session->facts.Implied({}, all[k])) return needed[k];
+  Answer CanApply(const rules::Rule& rule) override {
+    // Sizes that fulfil the conditions are the cheapest proof that there are some.
+    if (FindSizes(rule, SeedOf(rule))) return Answer::kYes;
+    switch (solver->HypothesesCanHold()) {
+      case smt::Solver::Answer::kYes:
+        return Answer::kYes;
+      case smt::Solver::Answer::kNo:
+        return Answer::kNo;
+      case smt::Solver::Answer::kUnknown:
+        break;
     }
-    return std::nullopt;
+    return Answer::kUnknown;
   }
 
-  // Whether the outputs have the same types.
-  std::optional<std::string> ShapesDiffer() {
-    for (std::size_t k = 0; k < rule.source.size(); ++k) {
-      const graph::TensorType& a = *rule.graph.node(rule.source[k]).type;
-      const graph::TensorType& b = *rule.graph.node(rule.target[k]).type;
-      if (a.dtype != b.dtype) return fmt::format("output {} changes its element type", k);
-      if (a.shape.size() != b.shape.size()) {
-        return fmt::format("output {} has rank {} in the source and {} in the target", k,
-                           a.shape.size(), b.shape.size());
-      }
-      for (int axis = 0; axis < a.shape.size(); ++axis) {
-        if (Missing({base::Eq(a.shape[axis], b.shape[axis])})) {
-          return fmt::format("axis {} of output {} is {} in the source and {} in the target", axis,
-                             k, symbols.Print(a.shape[axis]), symbols.Print(b.shape[axis]));
-        }
-      }
-    }
-    return std::nullopt;
-  }
+ private:
+  const Budget budget_;
 
-  // The backward direction of a rule that holds both ways: its hypotheses are the target's. Returns
-  // the requirement of the source that does not follow.
-  std::optional<Condition> MissingBackwards() {
-    base::Symbols own = rule.graph.symbols();
-    const Solved solved = SolveEquations(own, ConditionsOf(rule, rule.target));
-    if (solved.overflow) throw nf::Unsupported("a condition overflows");
-    smt::Solver other(own, solved.rest, budget.solver);
-    nf::Facts facts(own, other, budget.fault);
-    for (const Condition& c : rule.graph.Requirements(rule.source)) {
-      const Condition r = base::Normal({c.kind, own.Substitute(c.p, solved.eliminated)});
-      if (!facts.Implied({}, r)) return c;
-    }
-    return std::nullopt;
-  }
-
-  // Every access of an input is inside it: a check of the operators' definitions.
-  bool InBounds(const Nf& nf, const Guards& given) {
-    for (const nf::Term& t : nf) {
-      const Guards inside = nf::Joined(given, t.guards);
-      Guards needed;
-      for (const nf::Atom& a : t.atoms) {
-        if (a.kind == nf::Atom::Kind::kFn && !InBounds(*a.body, inside)) return false;
-        if (a.kind == nf::Atom::Kind::kMax && !InBounds(*a.body, nf::Joined(inside, a.guards))) {
-          return false;
-        }
-        if (!a.is_access() || a.index.empty()) continue;
-        if (session->heads[std::size_t(a.head)].kind != nf::HeadInfo::Kind::kInput) continue;
-        const graph::Shape& shape = rule.graph.shape(rule.graph.input_node(a.head));
-        for (int axis = 0; axis < shape.size(); ++axis) {
-          const Poly extent = session->Substitute(shape[axis], session->eliminated);
-          const Poly& at = a.index[std::size_t(axis)];
-          if (!nf::AddGuard(needed, base::Ge(at, Poly(0)))) return false;
-          if (!nf::AddGuard(needed, base::Lt(at, extent))) return false;
-        }
-      }
-      if (!session->facts.ImpliedAll(inside, needed)) return false;
-    }
-    return true;
-  }
-
-  // A condition of some term, without its binders, that the case leaves open.
-  std::optional<Condition> OpenCondition(const Nf& nf, const Guards& given) {
-    for (const nf::Term& t : nf) {
-      for (const Condition& c : t.guards) {
-        if (session->Mentions(c.p, t.binders)) continue;
-        if (!session->facts.Decide(given, c)) return c;
-      }
-    }
-    return std::nullopt;
-  }
-
-  bool CaseEqual(const Nf& source, const Nf& target, const Guards& given,
-                 std::vector<Guards>& more) {
-    nf::Normalizer normalizer(*session);
-    const Nf a = normalizer.Normalize(source, given);
-    const Nf b = normalizer.Normalize(target, given);
-    nf::Comparison c;
-    try {
-      c = nf::Compare(*session, a, b, given);
-    } catch (const nf::Unsupported& u) {
-      c.where = u.why;
-    }
-    if (c.kind == nf::Comparison::Kind::kEqual) return true;
-    auto open = OpenCondition(a, given);
-    if (!open) open = OpenCondition(b, given);
-    if (open && cells < budget.cells) {
-      std::vector<Condition> cases = base::Negate(*open);
-      cases.push_back(*open);
-      for (const Condition& one : cases) {
-        more.push_back(given);
-        if (!nf::AddGuard(more.back(), one)) more.pop_back();
-      }
-      return true;
-    }
-    if (nf::PointwiseEqual(*session, normalizer, a, b, given)) return true;
-    unknown = c.kind == nf::Comparison::Kind::kUnknown;
-    stuck = c.where;
-    model = c.model;
-    return false;
-  }
-
-  bool OutputEqual(std::size_t k) {
-    nf::IndexPlan plan;
-    for (int tries = 0;; ++tries) {
-      if (tries > budget.replans) throw nf::Unsupported("an index with too many digits");
-      try {
-        return OutputEqual(k, plan);
-      } catch (const nf::Replan&) {
-      }
-    }
-  }
-
-  bool OutputEqual(std::size_t k, nf::IndexPlan& plan) {
-    using Side = nf::IndexPlan::Side;
-    nf::Session& s = *session;
-    plan.Begin(Side::kOutput);
-    ops::Short<Poly> at;
-    Guards given;
-    for (const Poly& p : rule.graph.shape(rule.source[k])) {
-      const Poly extent = s.Substitute(p, s.eliminated);
-      if (extent.is_constant(1)) {
-        at.push_back(Poly(0));
-        continue;
-      }
-      const auto made = plan.Make(s, Side::kOutput, extent, base::SymbolKind::kIndex);
-      at.push_back(made.value);
-      given = nf::Joined(given, made.range);
-    }
-    const Nf source = nf::Denote(s, rule.graph, rule.source[k], at, given, plan, Side::kSource);
-    const Nf target = nf::Denote(s, rule.graph, rule.target[k], at, given, plan, Side::kTarget);
-    if (!InBounds(source, given) || !InBounds(target, given)) {
-      throw nf::Unsupported("an access that may be out of bounds");
-    }
-    std::vector<Guards> work{given};
-    while (!work.empty()) {
-      const Guards one = std::move(work.back());
-      work.pop_back();
-      ++cells;
-      if (one.size() > given.size() && s.facts.Unsat(one)) continue;
-      if (!CaseEqual(source, target, one, work)) return false;
-    }
-    return true;
-  }
+ public:
+  smt::Solver* solver = nullptr;  // The first one, which the driver keeps.
+  Driver driver;
 };
 
 Proof::Proof(const rules::Rule& rule, const Budget& budget)
@@ -221,109 +55,26 @@ Verdict Proof::Make(VerdictKind kind, std::string reason) const {
   v.kind = kind;
   v.reason = std::move(reason);
   if (impl_->solver != nullptr) {
-    const smt::SolverCounts& counts = impl_->solver->counts();
+    const smt::SolverCounts counts = impl_->solver->counts();
     v.counters.queries = counts.queries;
     v.counters.rlimit = counts.rlimit;
     v.counters.undecided = counts.unknown;
     v.repeatable = counts.killed == 0;
   }
-  if (impl_->session != nullptr) v.counters.steps = impl_->session->steps();
-  v.counters.cells = impl_->cells;
+  v.counters.steps = impl_->driver.steps();
+  v.counters.cells = impl_->driver.cells();
   return v;
 }
 
-namespace {
-
-// An input that `to` reads and a match of `from` does not give.
-std::optional<std::string> UnmatchedInput(const rules::Rule& rule, const std::vector<NodeId>& from,
-                                          const std::vector<NodeId>& to) {
-  const std::vector<NodeId> matched = rule.graph.Reachable(from);
-  for (NodeId id : rule.graph.Reachable(to)) {
-    const graph::Node& node = rule.graph.node(id);
-    if (node.is_input() && !std::binary_search(matched.begin(), matched.end(), id)) {
-      return rule.graph.input(node.input).name;
-    }
-  }
-  return std::nullopt;
-}
-
-// Reasons why a rule is no rewrite, whatever it computes.
-std::optional<std::string> NoRewrite(const rules::Rule& rule) {
-  if (rule.source.empty() || rule.source.size() != rule.target.size()) {
-    return "source and target have different numbers of outputs";
-  }
-  if (rule.source == rule.target) return "source and target are the same graph";
-  if (auto name = UnmatchedInput(rule, rule.source, rule.target)) {
-    return fmt::format("the target reads '{}', which the source does not mention", *name);
-  }
-  if (auto name = rule.both ? UnmatchedInput(rule, rule.target, rule.source) : std::nullopt) {
-    return fmt::format("backwards, the source reads '{}', which the target does not mention",
-                       *name);
-  }
-  return std::nullopt;
-}
-
-}  // namespace
-
 std::optional<Verdict> Proof::CheckForm() {
-  Impl& p = *impl_;
-  if (auto why = NoRewrite(p.rule)) return Make(VerdictKind::kIllFormed, *why);
-  try {
-    p.hypotheses = SolveEquations(p.symbols, ConditionsOf(p.rule, p.rule.source));
-    if (p.hypotheses.overflow) return Make(VerdictKind::kUnknown, "a condition overflows");
-    const std::string never = "no sizes fulfil the conditions of the rule and of its source";
-    if (p.hypotheses.contradiction) return Make(VerdictKind::kVacuous, never);
-    p.solver = std::make_unique<smt::Solver>(p.symbols, p.hypotheses.rest, p.budget.solver);
-    // Sizes that fulfil them are the cheapest proof that there are some.
-    if (!FindSizes(p.rule, SeedOf(p.rule))) {
-      switch (p.solver->HypothesesCanHold()) {
-        case smt::Solver::Answer::kYes:
-          break;
-        case smt::Solver::Answer::kNo:
-          return Make(VerdictKind::kVacuous, never);
-        case smt::Solver::Answer::kUnknown:
-          return Make(VerdictKind::kUnknown, "whether the rule's conditions can hold is not known");
-      }
-    }
-    p.session = std::make_unique<nf::Session>(p.symbols, *p.solver, p.budget.terms, p.budget.fault);
-    p.session->eliminated = p.hypotheses.eliminated;
-    nf::AddInputs(*p.session, p.rule.graph);
-    if (p.budget.fault != nf::Fault::kSkipTargetRequirements) {
-      if (const auto c = p.Missing(p.rule.graph.Requirements(p.rule.target))) {
-        return Make(VerdictKind::kIllFormed,
-                    fmt::format("the target needs {}, which does not follow from the source and "
-                                "the rule's conditions",
-                                Printed(*c, p.symbols)));
-      }
-      if (p.rule.both) {
-        if (const auto c = p.MissingBackwards()) {
-          return Make(VerdictKind::kIllFormed,
-                      fmt::format("backwards, the source needs {}, which does not follow from the "
-                                  "target and the rule's conditions",
-                                  Printed(*c, p.symbols)));
-        }
-      }
-    }
-    if (auto why = p.ShapesDiffer()) return Make(VerdictKind::kIllFormed, *why);
-  } catch (const nf::Unsupported& u) {
-    return Make(VerdictKind::kUnknown, u.why);
-  }
+  if (auto found = impl_->driver.CheckForm()) return Make(found->kind, std::move(found->reason));
   return std::nullopt;
 }
 
 Verdict Proof::Equality() {
-  Impl& p = *impl_;
-  try {
-    for (std::size_t k = 0; k < p.rule.source.size(); ++k) {
-      if (p.rule.source[k] == p.rule.target[k] || p.OutputEqual(k)) continue;
-      suspicion_ = p.model;
-      return Make(p.unknown ? VerdictKind::kUnknown : VerdictKind::kUnproved,
-                  fmt::format("output {}: {}", k, p.stuck));
-    }
-  } catch (const nf::Unsupported& u) {
-    return Make(VerdictKind::kUnknown, u.why);
-  }
-  return Make(VerdictKind::kProved, "");
+  Driver::Outcome outcome = impl_->driver.Equality();
+  suspicion_ = impl_->driver.suspicion();
+  return Make(outcome.kind, std::move(outcome.reason));
 }
 
 }  // namespace tenon::verifier
