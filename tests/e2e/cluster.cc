@@ -142,7 +142,7 @@ Cluster::Cluster(const ClusterOptions& options) {
   };
   std::vector<std::string> first{"--listen",       "127.0.0.1:0",
                                  "--data",         folder_ / "coordinator.data",
-                                 "--min-stores",   std::to_string(options.stores),
+                                 "--min-stores",   std::to_string(std::max(options.stores, 1)),
                                  "--lease-ttl-ms", "3000"};
   first.insert(first.end(), options.of_coordinator.begin(), options.of_coordinator.end());
   add("coordinator", 0, first);
