@@ -28,6 +28,7 @@
 #include "store/serve.h"
 #include "verifier/prove.h"
 #include "worker/enumerate.h"
+#include "worker/serve.h"
 
 namespace tenon::coordinator {
 namespace {
@@ -95,7 +96,7 @@ class ServiceTest : public testing::Test {
   ~ServiceTest() override {
     nodes_.clear();
     coordinator_.reset();
-    store_.reset();
+    stores_.clear();
     std::filesystem::remove_all(directory_);
   }
 
@@ -105,6 +106,7 @@ class ServiceTest : public testing::Test {
     options.data_directory = directory_ + "/coordinator";
     options.lease_ttl = 3s;
     options.code_version = "test";
+    options.min_stores = min_stores_;
     options.make_sink = [this](store::Store&) { return std::make_unique<Shelf::Sink>(shelf_); };
     absl::Notification listening;
     options.on_listening = [&](int port) {
@@ -118,15 +120,15 @@ class ServiceTest : public testing::Test {
   std::string Address() const { return fmt::format("127.0.0.1:{}", port_); }
   std::shared_ptr<rpc::Connection> Connect() const { return *rpc::Connection::Open(Address()); }
 
-  void StartStore() {
+  void StartStore(const std::string& id = "store-0") {
     store::ServeOptions options;
-    options.directory = directory_ + "/store";
+    options.directory = directory_ + "/" + id;
     options.coordinator = Address();
-    options.node_id = "store-0";
+    options.node_id = id;
     absl::Notification listening;
     options.on_listening = [&](int) { listening.Notify(); };
-    store_ = std::make_unique<Running>(
-        [options](std::stop_token stop) { return store::Serve(options, stop); });
+    stores_.push_back(std::make_unique<Running>(
+        [options](std::stop_token stop) { return store::Serve(options, stop); }));
     ASSERT_TRUE(listening.WaitForNotificationWithTimeout(absl::Seconds(20)));
   }
 
@@ -214,8 +216,9 @@ class ServiceTest : public testing::Test {
   std::string directory_;
   int port_ = 0;
   Shelf shelf_;
-  std::unique_ptr<Running> coordinator_, store_;
-  std::vector<std::unique_ptr<Running>> nodes_;
+  std::uint32_t min_stores_ = 1;
+  std::unique_ptr<Running> coordinator_;
+  std::vector<std::unique_ptr<Running>> stores_, nodes_;
 };
 
 TEST_F(ServiceTest, AClusterMakesThePackOfOneProcess) {
@@ -239,6 +242,34 @@ TEST_F(ServiceTest, AClusterMakesThePackOfOneProcess) {
   EXPECT_TRUE(Published("matrix@1.0.0") == Expected());
   EXPECT_EQ(jobs.Submit(Matrix(), "request-1")->id, job->id);
   EXPECT_TRUE(absl::IsAlreadyExists(jobs.Submit(Matrix()).status()));
+}
+
+// The same with the workers of the product and the records spread over two stores.
+TEST_F(ServiceTest, RealWorkersAndTwoStoresMakeTheSamePack) {
+  min_stores_ = 2;
+  StartCoordinator();
+  StartStore("store-0");
+  StartStore("store-1");
+  for (const char* id : {"worker-0", "worker-1"}) {
+    worker::ServeOptions options;
+    options.coordinator = Address();
+    options.node_id = id;
+    nodes_.push_back(std::make_unique<Running>(
+        [options](std::stop_token stop) { return worker::Serve(options, stop); }));
+  }
+  StartNode("verifier-0", "verifier", {convert::TaskKind::kProofs}, Prove);
+  const rpc::JobClient jobs(Connect());
+  convert::JobSpec spec = Matrix();
+  spec.shards = 7;
+  const auto job = jobs.Submit(spec);
+  ASSERT_TRUE(job.ok()) << job.status();
+  const auto done = jobs.Watch(job->id, [](const convert::Job&) { return true; });
+  ASSERT_TRUE(done.ok()) << done.status();
+  EXPECT_EQ(done->state, JobState::kDone) << done->error;
+  EXPECT_EQ(done->shards_done, 7u);
+  EXPECT_GT(done->cpu.count(), 0);
+  EXPECT_EQ(TextOf(Published("matrix@1.0.0")), TextOf(Expected()));
+  EXPECT_TRUE(Published("matrix@1.0.0") == Expected());
 }
 
 // The coordinator goes down while nodes are in the middle of a task, six times: among shards, while
