@@ -206,7 +206,10 @@ class PutRunsCall final : public grpc::ServerBidiReactor<v1::PutRunsRequest, v1:
   void OnWriteDone(bool ok) override {
     const absl::MutexLock lock(&mutex_);
     writing_ = false;
-    if (finished_) return;
+    if (finished_) {  // It waited for this write.
+      Finish(ToGrpc(end_));
+      return;
+    }
     if (!ok) return End(absl::CancelledError("the client is gone"));
     Acknowledge();
     FinishWhenDone();
@@ -246,7 +249,8 @@ class PutRunsCall final : public grpc::ServerBidiReactor<v1::PutRunsRequest, v1:
   }
   void End(const Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     finished_ = true;
-    Finish(ToGrpc(status));
+    end_ = status;
+    if (!writing_) Finish(ToGrpc(status));
   }
 
   Committer& committer_;
@@ -261,6 +265,7 @@ class PutRunsCall final : public grpc::ServerBidiReactor<v1::PutRunsRequest, v1:
   bool writing_ ABSL_GUARDED_BY(mutex_) = false;
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;  // By the client: no more runs.
   bool finished_ ABSL_GUARDED_BY(mutex_) = false;
+  Status end_ ABSL_GUARDED_BY(mutex_) = OkStatus();
 };
 
 // An artifact as it arrives, cut anew into chunks of the store.

@@ -7,6 +7,7 @@
 #include <random>
 
 #include <fmt/core.h>
+#include <grpcpp/channel.h>
 #include <grpcpp/client_context.h>
 #include <grpcpp/create_channel.h>
 #include <grpcpp/security/credentials.h>
@@ -111,6 +112,17 @@ void Connection::Prepare(grpc::ClientContext& context, Milliseconds limit) const
   if (!token.empty()) context.AddMetadata("authorization", "Bearer " + token);
 }
 
+void Connection::PauseFor(Milliseconds time, const std::stop_token& stop) const {
+  const Clock::time_point end = Clock::now() + time;
+  if (channel()->GetState(true) == GRPC_CHANNEL_READY) return Pause(time, stop);
+  while (!stop.stop_requested() && Clock::now() < end) {
+    const auto step = std::min<Clock::duration>(end - Clock::now(), Milliseconds(100));
+    const auto until = std::chrono::system_clock::now() +
+                       std::chrono::duration_cast<std::chrono::system_clock::duration>(step);
+    if (channel()->WaitForConnected(until)) return;
+  }
+}
+
 Status Connection::Call(Milliseconds limit, const Attempt& attempt, std::stop_token stop) const {
   const Clock::time_point deadline = Clock::now() + limit;
   const Backoff& backoff = impl_->options.backoff;
@@ -141,7 +153,7 @@ Status Connection::Call(Milliseconds limit, const Attempt& attempt, std::stop_to
       convert::ErrorDetails details = convert::DetailsOf(status);
       return convert::WithDetails(base::Annotate(status, endpoint()), details);
     }
-    Pause(pause, stop);
+    PauseFor(std::chrono::ceil<Milliseconds>(pause), stop);
   }
 }
 

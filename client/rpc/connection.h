@@ -75,6 +75,10 @@ class Connection {
   // the endpoint in front.
   Status Call(Milliseconds limit, const Attempt& attempt, std::stop_token stop = {}) const;
 
+  // The pause before another attempt: `time`, or less if the server was away and can be reached
+  // again. Between calls nobody else makes gRPC's connection attempts go on.
+  void PauseFor(Milliseconds time, const std::stop_token& stop) const;
+
   // For streams: credentials and a deadline (zero: none).
   void Prepare(grpc::ClientContext& context, Milliseconds limit) const;
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <optional>
 #include <thread>
 
 #include <fmt/format.h>
@@ -23,7 +24,11 @@ struct RunWriter::Impl {
 
   Impl(std::shared_ptr<Connection> c, Milliseconds p) : connection(std::move(c)), patience(p) {}
 
+  static constexpr Milliseconds kPauseMin{50};
+  static constexpr Milliseconds kPauseMax{2000};
+
   void Send(const std::stop_token& ended);
+  std::optional<Milliseconds> AfterStream(const Status& status, const std::stop_token& ended);
   Status OneStream(const std::stop_token& ended);
   void Hear(Stream& stream);
   bool WaitForWork(const std::stop_token& ended, v1::PutRunsRequest& request);
@@ -37,8 +42,11 @@ struct RunWriter::Impl {
   std::size_t sent ABSL_GUARDED_BY(mutex) = 0;
   std::uint64_t base ABSL_GUARDED_BY(mutex) = 0;
   std::uint64_t streams ABSL_GUARDED_BY(mutex) = 0;
-  bool broken ABSL_GUARDED_BY(mutex) = false;  // The stream: nothing more will be heard.
-  bool progress ABSL_GUARDED_BY(mutex) = false;
+  bool broken ABSL_GUARDED_BY(mutex) = false;    // The stream: nothing more will be heard.
+  bool progress ABSL_GUARDED_BY(mutex) = false;  // Acknowledgements since the stream was opened.
+  Milliseconds pause ABSL_GUARDED_BY(mutex) = kPauseMin;
+  // Since when an acknowledgement is owed, or the time of the last one.
+  Clock::time_point owed_since ABSL_GUARDED_BY(mutex);
   Status failed ABSL_GUARDED_BY(mutex) = OkStatus();
   std::unique_ptr<std::stop_callback<std::function<void()>>> given_up;
   std::jthread sender;
@@ -57,6 +65,7 @@ void RunWriter::Impl::Hear(Stream& stream) {
       --sent;
       ++base;
       progress = true;
+      owed_since = Clock::now();
     }
   }
   const absl::MutexLock lock(&mutex);
@@ -114,46 +123,43 @@ Status RunWriter::Impl::OneStream(const std::stop_token& ended) {
   return convert::FromGrpc(stream->Finish());
 }
 
+// What a stream's end means: how long to pause before the next one, or nothing: that was all.
+std::optional<Milliseconds> RunWriter::Impl::AfterStream(const Status& status,
+                                                         const std::stop_token& ended) {
+  const absl::MutexLock lock(&mutex);
+  if (!failed.ok() || ended.stop_requested()) return std::nullopt;
+  if (progress) pause = kPauseMin;
+  progress = false;
+  // A server that is shut down ends streams in its own ways.
+  const bool passing =
+      status.ok() || convert::IsRetriable(status) || status.code() == absl::StatusCode::kCancelled;
+  const convert::ErrorDetails details = convert::DetailsOf(status);
+  if (!passing || (!runs.empty() && Clock::now() - owed_since > patience)) {
+    failed = convert::WithDetails(
+        base::Annotate(status.ok() ? base::Unavailable("the stream keeps ending") : status,
+                       fmt::format("{}: writing runs", connection->endpoint())),
+        details);
+    return std::nullopt;
+  }
+  const Milliseconds wait = details.retry_after ? std::max(*details.retry_after, pause) : pause;
+  pause = std::min(pause * 2, kPauseMax);
+  return wait;
+}
+
 void RunWriter::Impl::Send(const std::stop_token& ended) {
-  Milliseconds pause{50};
-  Clock::time_point heard = Clock::now();
   while (!ended.stop_requested()) {
     {  // A stream is opened only for something to send.
       const absl::MutexLock lock(&mutex);
       const auto ready = [this, &ended]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
         return ended.stop_requested() || !failed.ok() || !runs.empty();
       };
-      if (runs.empty()) heard = Clock::now();
       if (!mutex.AwaitWithTimeout(absl::Condition(&ready), absl::Milliseconds(200))) continue;
       if (!failed.ok()) return;
     }
     if (ended.stop_requested()) return;
-    const Status status = OneStream(ended);
-    const absl::MutexLock lock(&mutex);
-    if (!failed.ok() || ended.stop_requested()) return;
-    if (progress) {
-      heard = Clock::now();
-      pause = Milliseconds(50);
-      progress = false;
-    }
-    // A server that is shut down ends streams in its own ways.
-    const bool passing = status.ok() || convert::IsRetriable(status) ||
-                         status.code() == absl::StatusCode::kCancelled;
-    if (!passing || Clock::now() - heard > patience) {
-      const convert::ErrorDetails details = convert::DetailsOf(status);
-      failed = convert::WithDetails(
-          base::Annotate(status.ok() ? base::Unavailable("the stream keeps ending") : status,
-                         fmt::format("{}: writing runs", connection->endpoint())),
-          details);
-      return;
-    }
-    const auto asked = convert::DetailsOf(status).retry_after;
-    const Milliseconds wait = asked ? std::max(*asked, pause) : pause;
-    const auto stop = [this, &ended]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
-      return ended.stop_requested() || !failed.ok();
-    };
-    mutex.AwaitWithTimeout(absl::Condition(&stop), absl::FromChrono(wait));
-    pause = std::min(pause * 2, Milliseconds(2000));
+    const auto wait = AfterStream(OneStream(ended), ended);
+    if (!wait) return;
+    connection->PauseFor(*wait, ended);
   }
 }
 
@@ -183,6 +189,7 @@ Status RunWriter::Put(Run run) {
   };
   impl_->mutex.Await(absl::Condition(&room));
   RETURN_IF_ERROR(impl_->failed);
+  if (impl_->runs.empty()) impl_->owed_since = Impl::Clock::now();
   impl_->bytes += run.data.size();
   impl_->runs.push_back(std::move(run));
   return OkStatus();
