@@ -191,12 +191,14 @@ std::vector<convert::Lease> Board::Lease(const convert::LeaseRequest& request, N
     }
   };
   each_job([&](JobEntry& job) {
-    const std::vector<TaskKey> idle(job.idle.begin(), job.idle.end());
     const bool stores = job.start && AreKnown(job.start->stores);
-    for (const TaskKey& key : idle) {
-      if (out.size() >= request.max_leases) return;
-      if (key.kind != TaskKind::kProofs && !stores) continue;
-      if (wants(key.kind)) out.push_back(Grant(job, key, request.node_id, now));
+    for (const TaskKind kind : {TaskKind::kShard, TaskKind::kCollect, TaskKind::kProofs}) {
+      if (!wants(kind) || (kind != TaskKind::kProofs && !stores)) continue;
+      auto it = job.idle.lower_bound({kind, 0, 0});
+      while (it != job.idle.end() && it->kind == kind && out.size() < request.max_leases) {
+        const TaskKey key = *it++;  // Granting takes it out.
+        out.push_back(Grant(job, key, request.node_id, now));
+      }
     }
   });
   if (out.empty()) {
