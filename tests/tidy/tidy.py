@@ -23,6 +23,7 @@ WALLS = [
     (r"(oneapi/|dnnl)", "oneDNN", ["optimizer/device/"]),
     (r"(cuda|cudnn|cublas|nvrtc|nvml)", "CUDA", ["optimizer/device/"]),
     (r"CLI/", "CLI11", ["client/cli/"]),
+    (r"(prometheus/|civetweb)", "prometheus-cpp and civetweb", ["client/observe/"]),
 ]
 
 # A folder, and the folders it may include from; the longest matching line counts. Services know
@@ -42,6 +43,7 @@ MAY_INCLUDE = {
     "client/registry/": ["core/", "proto/", "client/rpc/", "client/registry/"],
     # What servers ask of callers; put together by client/cli, so services do not know of it.
     "client/security/": ["core/", "proto/", "client/registry/", "client/security/"],
+    "client/observe/": ["core/", "client/observe/"],
     "worker/": SERVICE + ["worker/"],
     "verifier/": SERVICE + ["verifier/"],
     "verifier/cert/": ["core/", "verifier/cert/"],
@@ -59,7 +61,7 @@ PURE = re.compile(r"([a-z_]+|(absl|fmt)/.*|core/.*|immintrin\.h)$")
 # Messages stop where they are converted.
 MESSAGE = re.compile(r"(google/protobuf/.*|grpcpp/.*|grpc/.*|.*\.pb\.h)$")
 MESSAGE_ROOMS = re.compile(
-    r"(proto/|client/(rpc|security)/|optimizer/onnx/|tests/|.*/service\.cc$)")
+    r"(proto/|client/(rpc|security|observe)/|optimizer/onnx/|tests/|.*/service\.cc$)")
 
 INCLUDE = re.compile(r'\s*#\s*include\s*([<"])([^">]+)[">]')
 UNNUMBERED = re.compile(r"\b(TODO|FIXME)\b(?!\(#\d+\))")

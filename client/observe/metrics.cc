@@ -1,0 +1,103 @@
+#include "client/observe/metrics.h"
+
+#include <prometheus/counter.h>
+#include <prometheus/histogram.h>
+#include <prometheus/registry.h>
+#include <prometheus/text_serializer.h>
+
+#include <map>
+#include <mutex>
+
+namespace tenon::observe {
+namespace {
+
+using prometheus::BuildCounter;
+using prometheus::BuildHistogram;
+using prometheus::Histogram;
+
+// From half a millisecond to a minute and a half, doubled and a bit.
+const Histogram::BucketBoundaries& Buckets() {
+  static const auto* const kBuckets = new Histogram::BucketBoundaries{
+      0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 90};
+  return *kBuckets;
+}
+
+// One family for each name, in order.
+std::vector<prometheus::MetricFamily> Families(const std::vector<Sample>& samples) {
+  std::map<std::string, prometheus::MetricFamily> families;
+  for (const Sample& sample : samples) {
+    prometheus::MetricFamily& family = families[sample.name];
+    family.name = sample.name;
+    family.help = sample.help;
+    family.type = sample.counter ? prometheus::MetricType::Counter : prometheus::MetricType::Gauge;
+    prometheus::ClientMetric metric;
+    for (const auto& [name, value] : sample.labels) metric.label.push_back({name, value});
+    (sample.counter ? metric.counter.value : metric.gauge.value) = sample.value;
+    family.metric.push_back(std::move(metric));
+  }
+  std::vector<prometheus::MetricFamily> out;
+  for (auto& [name, family] : families) out.push_back(std::move(family));
+  return out;
+}
+
+}  // namespace
+
+struct Metrics::Impl {
+  prometheus::Registry registry;
+  prometheus::Family<prometheus::Counter>& tasks =
+      BuildCounter().Name("tenon_tasks_total").Help("What became of tasks").Register(registry);
+  prometheus::Family<prometheus::Counter>& verdicts = BuildCounter()
+                                                          .Name("tenon_verdicts_total")
+                                                          .Help("Verdicts of this verifier")
+                                                          .Register(registry);
+  Histogram& proofs = BuildHistogram()
+                          .Name("tenon_proof_seconds")
+                          .Help("CPU time of a proof")
+                          .Register(registry)
+                          .Add({}, Buckets());
+  prometheus::Family<Histogram>& calls = BuildHistogram()
+                                             .Name("tenon_rpc_seconds")
+                                             .Help("Duration of calls that were served")
+                                             .Register(registry);
+  std::mutex mutex;  // Of the source, while it is asked, too.
+  std::function<std::vector<Sample>()> source;
+};
+
+Metrics::Metrics() : impl_(std::make_unique<Impl>()) {}
+Metrics::~Metrics() = default;
+
+void Metrics::OnTask(std::string_view role, std::string_view outcome) {
+  impl_->tasks.Add({{"role", std::string(role)}, {"outcome", std::string(outcome)}}).Increment();
+}
+
+void Metrics::OnVerdict(std::string_view verdict, bool repeatable, double cpu_seconds) {
+  impl_->verdicts
+      .Add({{"verdict", std::string(verdict)}, {"repeatable", repeatable ? "true" : "false"}})
+      .Increment();
+  impl_->proofs.Observe(cpu_seconds);
+}
+
+void Metrics::OnCall(std::string_view method, std::string_view code, double seconds) {
+  impl_->calls.Add({{"method", std::string(method)}, {"code", std::string(code)}}, Buckets())
+      .Observe(seconds);
+}
+
+void Metrics::Ask(std::function<std::vector<Sample>()> source) {
+  const std::lock_guard lock(impl_->mutex);
+  impl_->source = std::move(source);
+}
+
+void Metrics::Forget() { Ask(nullptr); }
+
+std::string Metrics::Text() const {
+  std::vector<prometheus::MetricFamily> families = impl_->registry.Collect();
+  {
+    const std::lock_guard lock(impl_->mutex);
+    if (impl_->source) {
+      for (auto& family : Families(impl_->source())) families.push_back(std::move(family));
+    }
+  }
+  return prometheus::TextSerializer().Serialize(families);
+}
+
+}  // namespace tenon::observe

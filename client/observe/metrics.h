@@ -1,0 +1,53 @@
+// Metrics of a process, in the text format of Prometheus. Counters are counted here; what others
+// know anyway (jobs, leases, nodes) is asked for when somebody looks.
+//
+// Names: tenon_NOUN_UNIT, _total for counters, seconds and bytes. Labels have few values each: no
+// ids of jobs, tasks or nodes.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace tenon::observe {
+
+// A value that is asked for.
+struct Sample {
+  std::string name;
+  std::string help;
+  bool counter = false;
+  std::vector<std::pair<std::string, std::string>> labels;
+  double value = 0;
+};
+
+// Thread-safe.
+class Metrics {
+ public:
+  Metrics();
+  ~Metrics();
+  Metrics(const Metrics&) = delete;
+  Metrics& operator=(const Metrics&) = delete;
+
+  // tenon_tasks_total{role,outcome}
+  void OnTask(std::string_view role, std::string_view outcome);
+  // tenon_verdicts_total{verdict,repeatable} and tenon_proof_seconds
+  void OnVerdict(std::string_view verdict, bool repeatable, double cpu_seconds);
+  // tenon_rpc_seconds{method,code}: of calls that were served
+  void OnCall(std::string_view method, std::string_view code, double seconds);
+
+  // Asks `source` whenever somebody looks, until Forget.
+  void Ask(std::function<std::vector<Sample>()> source);
+  // Returns once no source is being asked any more.
+  void Forget();
+
+  std::string Text() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace tenon::observe
