@@ -1,6 +1,10 @@
 // The worker's role on two stores: the cluster finds what one process finds.
 #include "worker/serve.h"
 
+#include <signal.h>
+
+#include <algorithm>
+#include <set>
 #include <thread>
 
 #include <fmt/format.h>
@@ -11,6 +15,7 @@
 #include "core/graph/classes.h"
 #include "proto/convert/universe.h"
 #include "store/service.h"
+#include "tests/support/daemon.h"
 #include "tests/support/fake_coordinator.h"
 #include "tests/support/process.h"
 #include "worker/tasks.h"
@@ -194,6 +199,61 @@ TEST_F(WorkerServiceTest, ALostLeaseFreesTheWorkerForTheNextTask) {
   EXPECT_TRUE(coordinator_.released().empty());
   servers_[1] = *store::Server::Start(*stores_[1], {.listen = listen});
   ASSERT_TRUE(WaitForCompleted(kShards));
+}
+
+// Stopped in the middle of a shard until long after another worker has done it, then woken: what it
+// still sends and reports changes nothing.
+TEST_F(WorkerServiceTest, AWorkerThatSleptThroughItsLeaseDoesNoHarm) {
+  const auto task = Enumeration(convert::EnumerationMode::kExhaustive);
+  const std::string listen = endpoints_[1];
+  servers_[1].reset();  // So that it stops while it writes.
+  testing::Daemon sleeper({WORKER_NODE, coordinator_.endpoint(), "sleeper"});
+  AddShards(task);
+  ASSERT_TRUE(coordinator_.WaitUntil([&] { return coordinator_.leases() == 1; }));
+  sleeper.Signal(SIGSTOP);
+  servers_[1] = *store::Server::Start(*stores_[1], {.listen = listen});
+  coordinator_.LoseLeases();
+  StartWorker("w1");
+  ASSERT_TRUE(WaitForCompleted(kShards));
+  sleeper.Signal(SIGCONT);
+  // It is alive and takes part again.
+  const std::size_t beats = coordinator_.heartbeats().size();
+  ASSERT_TRUE(coordinator_.WaitUntil([&] {
+    const auto all = coordinator_.heartbeats();
+    return std::any_of(all.begin() + long(beats), all.end(),
+                       [](const auto& b) { return b.node_id == "sleeper"; });
+  }));
+  AddCollect(task);
+  ASSERT_TRUE(coordinator_.WaitUntil([&] {
+    return std::holds_alternative<convert::CollectResult>(coordinator_.completed().back().result);
+  }));
+  ExpectSameAsEmbedded(task);
+  EXPECT_FALSE(sleeper.has_ended());
+}
+
+TEST_F(WorkerServiceTest, KilledWorkersCostNothingButTime) {
+  const auto task = Enumeration(convert::EnumerationMode::kExhaustive, 3);
+  for (int k = 0; k < 4; ++k) {
+    AddShards(task);  // Those that are done already, too.
+    const std::size_t before = coordinator_.leases();
+    testing::Daemon victim({WORKER_NODE, coordinator_.endpoint(), "victim"});
+    ASSERT_TRUE(coordinator_.WaitUntil([&] { return coordinator_.leases() > before; }));
+    std::this_thread::sleep_for(std::chrono::milliseconds(40 * k));
+    victim.Signal(SIGKILL);
+    victim.Wait();
+    coordinator_.LoseLeases();
+  }
+  StartWorker("w1");
+  std::set<std::string> done;
+  ASSERT_TRUE(coordinator_.WaitUntil([&] {
+    for (const convert::Complete& c : coordinator_.completed()) done.insert(c.task_id);
+    return done.size() == kShards;
+  }));
+  AddCollect(task);
+  ASSERT_TRUE(coordinator_.WaitUntil([&] {
+    return std::holds_alternative<convert::CollectResult>(coordinator_.completed().back().result);
+  }));
+  ExpectSameAsEmbedded(task);
 }
 
 TEST_F(WorkerServiceTest, ATaskThatCannotBeDoneGoesBackWithTheReason) {
