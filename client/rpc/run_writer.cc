@@ -37,6 +37,14 @@ struct RunWriter::Impl {
   const Milliseconds patience;
 
   absl::Mutex mutex;
+  // What Put and Sync wait for; a failure ends both waits.
+  bool HasRoom() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
+    return !failed.ok() || bytes < kUnacknowledgedBytesMax;
+  }
+  bool AllAcknowledged() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
+    return !failed.ok() || runs.empty();
+  }
+
   std::deque<Run> runs ABSL_GUARDED_BY(mutex);
   std::size_t bytes ABSL_GUARDED_BY(mutex) = 0;
   std::size_t sent ABSL_GUARDED_BY(mutex) = 0;
@@ -184,10 +192,7 @@ RunWriter::~RunWriter() {
 
 Status RunWriter::Put(Run run) {
   const absl::MutexLock lock(&impl_->mutex);
-  const auto room = [impl = impl_.get()]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(impl_->mutex) {
-    return !impl->failed.ok() || impl->bytes < kUnacknowledgedBytesMax;
-  };
-  impl_->mutex.Await(absl::Condition(&room));
+  impl_->mutex.Await(absl::Condition(impl_.get(), &Impl::HasRoom));
   RETURN_IF_ERROR(impl_->failed);
   if (impl_->runs.empty()) impl_->owed_since = Impl::Clock::now();
   impl_->bytes += run.data.size();
@@ -197,10 +202,7 @@ Status RunWriter::Put(Run run) {
 
 Status RunWriter::Sync() {
   const absl::MutexLock lock(&impl_->mutex);
-  const auto done = [impl = impl_.get()]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(impl_->mutex) {
-    return !impl->failed.ok() || impl->runs.empty();
-  };
-  impl_->mutex.Await(absl::Condition(&done));
+  impl_->mutex.Await(absl::Condition(impl_.get(), &Impl::AllAcknowledged));
   return impl_->failed;
 }
 
