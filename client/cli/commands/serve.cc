@@ -125,6 +125,7 @@ Status RunStore(const Node& node, std::stop_token stop) {
   out.advertise = o.advertise;
   out.version = TENON_VERSION;
   out.on_listening = [&](int port) { Listening(node, "store", port); };
+  node.observed.Observe(out);
   return store::Serve(out, std::move(stop));
 }
 
@@ -150,6 +151,7 @@ Status RunVerifier(const Node& node, std::stop_token stop) {
   out.proofs = Slots(node.options);
   out.prover_command = {"/proc/self/exe", "internal-prover"};
   out.on_event = Events(node, "verifier");
+  node.observed.Observe(out);
   node.context.console.Log("working",
                            {{"role", "verifier"}, {"proofs", std::to_string(out.proofs)}});
   return verifier::Serve(out, std::move(stop));

@@ -6,9 +6,6 @@
 #include <mutex>
 
 #include "client/cli/files.h"
-#include "coordinator/registry/service.h"
-#include "coordinator/registry/shelf.h"
-#include "coordinator/serve.h"
 
 namespace tenon::cli {
 
@@ -104,29 +101,6 @@ std::string_view NameOf(rpc::NodeEvent::Kind kind) {
       return "trouble";
   }
   return "event";
-}
-
-struct Observed::Impl {
-  Console& console;
-  std::shared_ptr<coordinator::PackShelf> shelf;
-  std::shared_ptr<void> registry;  // The service.
-};
-
-Observed::Observed(Console& console)
-    : impl_(std::make_unique<Impl>(Impl{console, nullptr, nullptr})) {}
-Observed::~Observed() = default;
-Status Observed::Start(const std::string&) { return OkStatus(); }
-void Observed::OnNode(std::string_view, const rpc::NodeEvent&) {}
-
-void Observed::Observe(coordinator::ServeOptions& options) {
-  options.make_sink = [this](store::Store& store) {
-    impl_->shelf = std::make_shared<coordinator::PackShelf>(store);
-    return coordinator::MakeShelfSink(impl_->shelf);
-  };
-  options.customize = [this](grpc::ServerBuilder& builder, store::Store&) {
-    impl_->registry = coordinator::AddRegistry(builder, impl_->shelf);
-    return OkStatus();
-  };
 }
 
 }  // namespace tenon::cli

@@ -13,6 +13,12 @@
 namespace tenon::coordinator {
 struct ServeOptions;
 }  // namespace tenon::coordinator
+namespace tenon::store {
+struct ServeOptions;
+}  // namespace tenon::store
+namespace tenon::verifier {
+struct ServeOptions;
+}  // namespace tenon::verifier
 
 namespace tenon::cli {
 
@@ -45,8 +51,10 @@ class Observed {
   Status Start(const std::string& listen);
   // Counts an event of a node.
   void OnNode(std::string_view role, const rpc::NodeEvent& event);
-  // Puts what is served beside jobs and work into the options of a coordinator.
+  // Puts the registry beside a coordinator, and sees what roles do.
   void Observe(coordinator::ServeOptions& options);
+  void Observe(store::ServeOptions& options);
+  void Observe(verifier::ServeOptions& options);
 
  private:
   struct Impl;
