@@ -65,8 +65,12 @@ Status StoreClient::ScanRuns(const BucketRange& range, const VisitRun& visit,
         [&](grpc::ClientContext& context) {
           const grpc::Status end = attempt(context, heard);
           ended = end.ok() || !foreign.ok();
-          // What spoke and broke is opened again, with patience anew.
-          const bool again = heard && end.error_code() == grpc::StatusCode::UNAVAILABLE;
+          // What spoke and broke, or took longer than one call may, is opened again, with patience
+          // anew. A server that shuts down cancels.
+          const grpc::StatusCode code = end.error_code();
+          const bool again = heard && (code == grpc::StatusCode::UNAVAILABLE ||
+                                       code == grpc::StatusCode::DEADLINE_EXCEEDED ||
+                                       code == grpc::StatusCode::CANCELLED);
           return ended || again ? grpc::Status::OK : end;
         },
         stop);

@@ -140,6 +140,70 @@ TEST_F(StoreServiceTest, AScanStopsWithTheErrorOfItsVisitor) {
   EXPECT_EQ(visits, 2);
 }
 
+TEST_F(StoreServiceTest, AScanGoesOnWhereItBroke) {
+  Start();
+  // Much more than the buffers on the way hold, so that the break comes in the middle.
+  for (std::uint32_t shard = 0; shard < 40; ++shard) {
+    auto records = RecordsOf(shard, 20'000);
+    ASSERT_TRUE(PutRuns(*store_, kTable, shard, records).ok());
+  }
+  const std::string listen = fmt::format("127.0.0.1:{}", server_->port());
+  std::vector<RunKey> seen;
+  const auto visit = [&](const rpc::Run& run) {
+    seen.push_back({run.table, run.bucket, run.shard, run.part});
+    if (seen.size() == 20 || seen.size() == 150) {
+      server_.reset();
+      server_ = *Server::Start(*store_, {.listen = listen});
+    }
+    return OkStatus();
+  };
+  const Status s = Client().ScanRuns({.table = 7, .bucket_bits = 3, .first = 0, .end = 8}, visit);
+  ASSERT_TRUE(s.ok()) << s;
+  EXPECT_EQ(seen.size(), 8u * 40u);
+  EXPECT_TRUE(std::is_sorted(seen.begin(), seen.end()));
+  EXPECT_EQ(std::adjacent_find(seen.begin(), seen.end()), seen.end());
+}
+
+// A store that hears everything and says nothing.
+class SilentStore final : public v1::StoreService::Service {
+ public:
+  grpc::Status PutRuns(
+      grpc::ServerContext*,
+      grpc::ServerReaderWriter<v1::PutRunsResponse, v1::PutRunsRequest>* stream) override {
+    v1::PutRunsRequest request;
+    while (stream->Read(&request)) received = request.sequence();
+    return grpc::Status::OK;
+  }
+  std::atomic<std::uint64_t> received = 0;
+};
+
+TEST(RunWriterTest, NoMoreThanItsBoundIsUnacknowledged) {
+  SilentStore silent;
+  int port = 0;
+  grpc::ServerBuilder builder;
+  builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
+  builder.RegisterService(&silent);
+  const auto server = builder.BuildAndStart();
+  std::atomic<std::uint64_t> put = 0;
+  std::stop_source stop;
+  rpc::RunWriter writer(Connect(port), Milliseconds(60'000), stop.get_token());
+  std::jthread putter([&] {
+    for (int k = 0; k < 40; ++k) {
+      if (!writer.Put({.data = std::string(1 << 20, 'x')}).ok()) return;
+      ++put;
+    }
+  });
+  while (silent.received < 16) std::this_thread::yield();
+  // All that may be under way is; time does not bring more.
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  EXPECT_EQ(put, rpc::kUnacknowledgedBytesMax >> 20);
+  EXPECT_EQ(silent.received, rpc::kUnacknowledgedBytesMax >> 20);
+  stop.request_stop();
+  putter.join();
+  EXPECT_EQ(writer.Sync().code(), absl::StatusCode::kCancelled);
+  server->Shutdown(std::chrono::system_clock::now());
+}
+
 TEST_F(StoreServiceTest, WhatIsNoRunOfItsBucketIsRefused) {
   Start();
   std::vector<rpc::Run> runs = RunsOf(1);

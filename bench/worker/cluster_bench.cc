@@ -1,0 +1,77 @@
+// What the cluster costs beside the embedded enumeration, in CPU seconds of all its parts: the same
+// shards through TaskRunners and two stores on gRPC, all in this process, so that one clock counts
+// them. The coordinator's calls, few and small, are not in it.
+#include <sys/resource.h>
+
+#include <filesystem>
+#include <memory>
+#include <vector>
+
+#include <benchmark/benchmark.h>
+#include <fmt/format.h>
+
+#include "core/base/check.h"
+#include "proto/convert/universe.h"
+#include "store/service.h"
+#include "worker/enumerate.h"
+#include "worker/tasks.h"
+
+namespace tenon::worker {
+namespace {
+
+double CpuSeconds() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  const auto seconds = [](const timeval& t) { return double(t.tv_sec) + 1e-6 * double(t.tv_usec); };
+  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
+
+void BM_Embedded(benchmark::State& state) {
+  const auto universe = *convert::LoadUniverse("matrix");
+  for (auto _ : state) {
+    const double before = CpuSeconds();
+    const auto found = Enumerate(universe, {.max_operators = int(state.range(0)), .shards = 8});
+    CHECK(found.ok());
+    state.counters["cpu_seconds"] = CpuSeconds() - before;
+    state.counters["graphs"] = double(found->graphs);
+  }
+}
+
+void BM_Cluster(benchmark::State& state) {
+  const std::string folder = std::filesystem::temp_directory_path() / "tenon-cluster-bench";
+  for (auto _ : state) {
+    std::filesystem::remove_all(folder);
+    const double before = CpuSeconds();
+    std::vector<std::unique_ptr<store::Store>> stores;
+    std::vector<std::unique_ptr<store::Server>> servers;
+    convert::EnumerationTask task{
+        .universe = convert::CanonicalText(*convert::LoadUniverse("matrix")),
+        .max_operators = int(state.range(0)),
+        .shards = 8,
+        .stores = {.table = 1, .bucket_bits = 5}};
+    for (int k = 0; k < 2; ++k) {
+      stores.push_back(*store::Store::Open(fmt::format("{}/{}", folder, k)));
+      servers.push_back(*store::Server::Start(*stores.back(), {}));
+      task.stores.endpoints.push_back(fmt::format("127.0.0.1:{}", servers.back()->port()));
+    }
+    TaskRunner runner({});
+    for (std::uint32_t shard = 0; shard < task.shards; ++shard) {
+      CHECK(runner.Run({.id = "t", .work = convert::ShardTask{task, shard}}, {}).ok());
+    }
+    const double shards = CpuSeconds() - before;
+    const auto collected = runner.Run({.id = "t", .work = convert::CollectTask{task, "c"}}, {});
+    CHECK(collected.ok());
+    state.counters["cpu_seconds"] = CpuSeconds() - before;
+    state.counters["shards_cpu_seconds"] = shards;
+    state.counters["graphs"] = double(std::get<convert::CollectResult>(collected->result).graphs);
+    state.counters["artifact_bytes"] =
+        double(std::get<convert::CollectResult>(collected->result).artifact_bytes);
+  }
+  std::filesystem::remove_all(folder);
+}
+
+BENCHMARK(BM_Embedded)->Arg(3)->Arg(4)->Iterations(1)->Unit(benchmark::kMillisecond);
+BENCHMARK(BM_Cluster)->Arg(3)->Arg(4)->Iterations(1)->Unit(benchmark::kMillisecond);
+
+}  // namespace
+}  // namespace tenon::worker
