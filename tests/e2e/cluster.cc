@@ -114,14 +114,16 @@ int Service::Await(std::chrono::seconds limit) {
   return exit_code_;
 }
 
-int Service::Port() {
+int Service::Port(const std::string& what) {
   const auto end = Clock::now() + 60s;
-  constexpr std::string_view kSays = " listens on port ";
+  // "metrics listen on port 1", "store listens on port 2"
+  const std::string says =
+      what == "metrics" ? "metrics listen on port " : what + " listens on port ";
   while (Clock::now() < end && IsRunning()) {
     const std::string said = testing::ReadFile(log_ + ".out").substr(said_before_);
-    const std::size_t at = said.find(kSays);
+    const std::size_t at = said.find(says);
     if (at != std::string::npos && said.find('\n', at) != std::string::npos) {
-      return std::stoi(said.substr(at + kSays.size()));
+      return std::stoi(said.substr(at + says.size()));
     }
     std::this_thread::sleep_for(20ms);
   }

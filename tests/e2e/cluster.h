@@ -28,8 +28,9 @@ class Service {
   bool IsRunning();  // Reaps it if it has ended.
   // Its exit code once it has ended by itself; -1 while it runs, within the limit; -2: a signal.
   int Await(std::chrono::seconds limit);
-  // The port that this run has said it listens on. CHECKs that it says so within a minute.
-  int Port();
+  // The port that this run has said `what` listens on (empty: the first). CHECKs that it says so
+  // within a minute.
+  int Port(const std::string& what = "");
   const std::string& name() const { return name_; }
   const std::string& log() const { return log_; }
   std::vector<std::string>& arguments() { return arguments_; }

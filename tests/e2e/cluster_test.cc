@@ -4,14 +4,11 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
-#include <atomic>
-#include <cstdlib>
-#include <map>
 #include <nlohmann/json.hpp>
-#include <random>
-#include <thread>
+#include <sstream>
 
 #include "tests/e2e/cluster.h"
+#include "tests/e2e/storm.h"
 
 namespace tenon::e2e {
 namespace {
@@ -20,33 +17,6 @@ using namespace std::chrono_literals;
 using nlohmann::json;
 using ::testing::HasSubstr;
 using testing::RunResult;
-
-// What one machine makes of the matrix universe.
-std::string Reference(const Cluster& cluster, const std::string& operators) {
-  std::string path = cluster.folder() / "reference.pack";
-  const RunResult r = cluster.Tenon({"generate", "--universe", "matrix", "--max-operators",
-                                     operators, "--out", path, "--name", "matrix@0.0.1"},
-                                    600s);
-  EXPECT_EQ(r.exit_code, 0) << r.err;
-  return path;
-}
-
-// Fetches what a job has published and compares its content, byte for byte.
-void ExpectSameContent(const Cluster& cluster, const std::string& reference,
-                       const std::string& version) {
-  const std::string pulled = cluster.folder() / (version + ".pack");
-  const RunResult pull = cluster.Ask({"pack", "pull", "matrix@" + version, "-o", pulled});
-  ASSERT_EQ(pull.exit_code, 0) << pull.err;
-  const RunResult diff = cluster.Tenon({"pack", "diff", "--content", reference, pulled});
-  EXPECT_EQ(diff.exit_code, 0) << diff.out << diff.err;
-  EXPECT_EQ(cluster.Tenon({"pack", "verify", pulled}).exit_code, 0);
-}
-
-RunResult Submit(const Cluster& cluster, const std::string& operators, const std::string& version) {
-  return cluster.Ask({"job", "submit", "--universe", "matrix", "--max-operators", operators,
-                      "--shards", "7", "--name", "matrix@" + version, "--wait"},
-                     900s);
-}
 
 TEST(ClusterTest, MakesThePackThatOneMachineMakes) {
   Cluster cluster;
@@ -80,51 +50,77 @@ TEST(ClusterTest, AnUnreachableServiceIsExitCodeFour) {
   EXPECT_EQ(r.exit_code, 4) << r.err;
 }
 
-// Kills services at random until `kills` are reached, while jobs run one after another.
-void Storm(const std::string& operators, int kills, std::chrono::milliseconds pause) {
-  const char* given = std::getenv("TENON_STORM_SEED");
-  const unsigned seed = given != nullptr ? unsigned(std::atoi(given)) : 1;
-  std::printf("storm: seed %u\n", seed);
-  std::mt19937 random(seed);
-  Cluster cluster;
-  const std::string reference = Reference(cluster, operators);
-  std::map<std::string, int> killed;
-  int total = 0;
-  for (int n = 0; total < kills; ++n) {
-    const std::string version = "1.0." + std::to_string(n);
-    std::atomic<bool> ended{false};
-    RunResult job;
-    std::thread waits([&] {
-      job = Submit(cluster, operators, version);
-      ended = true;
-    });
-    while (!ended) {
-      std::this_thread::sleep_for(pause / 2 + pause * int(random() % 1000) / 1000);
-      if (ended || total >= kills) continue;
-      const auto& victim = cluster.services()[random() % cluster.services().size()];
-      // Nothing dies by itself.
-      if (!victim->IsRunning()) {
-        ADD_FAILURE() << victim->name() << " has ended by itself\n" << cluster.Logs();
-        victim->Start();
-        continue;
-      }
-      victim->Kill();
-      victim->Start();
-      ++total;
-      ++killed[victim->name().substr(0, victim->name().size() - 1)];
-    }
-    waits.join();
-    ASSERT_EQ(job.exit_code, 0) << version << ", " << total << " kills: " << job.out << job.err
-                                << cluster.Logs();
-    ExpectSameContent(cluster, reference, version);
-  }
-  for (const auto& [role, count] : killed) std::printf("  %s: %d kills\n", role.c_str(), count);
-  EXPECT_EQ(killed.size(), 4u);  // All roles were hit.
+// What a GET of a page or of the metrics answers, by curl.
+std::string Get(int port, const std::string& path) {
+  return testing::Run({"curl", "--silent", "--show-error", "--max-time", "20", "--include",
+                       "http://127.0.0.1:" + std::to_string(port) + path})
+      .out;
 }
 
-TEST(ClusterTest, AStormOfKillsChangesNothing) { Storm("2", 20, 400ms); }
+TEST(ServeAllTest, NeedsNoSetUpAndCanBeWatched) {
+  testing::TempFolder folder;
+  Service all("all",
+              {"all", "--listen", "127.0.0.1:0", "--slots", "1", "--metrics-listen", "127.0.0.1:0",
+               "--log-format", "json"},
+              folder / "all", folder / "home");
+  all.Start();
+  const int metrics = all.Port("metrics");
+  const std::string server = "127.0.0.1:" + std::to_string(all.Port("coordinator"));
+  const RunResult job = testing::Tenon({"job", "submit", "--universe", "matrix", "--max-operators",
+                                        "2", "--name", "m@1.0.0", "--wait", "--server", server});
+  ASSERT_EQ(job.exit_code, 0) << job.out << job.err << testing::ReadFile(all.log() + ".err");
 
-TEST(ClusterLongTest, FiftyKillsOverAllRolesChangeNothing) { Storm("3", 50, 1500ms); }
+  const std::string text = Get(metrics, "/metrics");
+  for (const char* line :
+       {"tenon_jobs{state=\"done\"} 1", "tenon_graphs_total 1158", "tenon_nodes{role=\"store\"} 1",
+        "tenon_verdicts_total{repeatable=\"true\",verdict=\"proved\"} ",
+        "tenon_proof_seconds_count ",
+        "tenon_rpc_seconds_count{code=\"OK\",method=\"tenon.v1.JobService/SubmitJob\"} 1"}) {
+    EXPECT_THAT(text, HasSubstr(line));
+  }
+  EXPECT_THAT(Get(metrics, "/healthz"), HasSubstr("200 OK"));
+  EXPECT_THAT(Get(metrics, "/"), HasSubstr("m@1.0.0"));
+  EXPECT_THAT(Get(metrics, "/jobs/" + job.out.substr(0, job.out.find('\n'))), HasSubstr("1,158"));
+  const std::string pack = Get(metrics, "/packs/m@1.0.0");
+  EXPECT_THAT(pack, HasSubstr("<svg"));
+  EXPECT_THAT(pack, ::testing::Not(HasSubstr("<script")));
+  EXPECT_THAT(Get(metrics, "/jobs/none"), HasSubstr("404"));
+  EXPECT_THAT(Get(metrics, "/..%2f..%2fetc/passwd"), ::testing::Not(HasSubstr("200 OK")));
+
+  all.Send(SIGTERM);
+  EXPECT_EQ(all.Await(30s), 0);
+  // Each line of its log is a JSON document with the name of an event.
+  std::istringstream lines(testing::ReadFile(all.log() + ".err"));
+  std::string line;
+  int events = 0;
+  for (; std::getline(lines, line); ++events) {
+    const json document = json::parse(line, nullptr, false);
+    ASSERT_FALSE(document.is_discarded()) << line;
+    EXPECT_TRUE(document.contains("event")) << line;
+  }
+  EXPECT_GT(events, 5);
+}
+
+TEST(ServeTest, AConfigFileIsReadAndFlagsWin) {
+  testing::TempFolder folder;
+  const std::string config = folder.Write("tenon.conf",
+                                          "# a coordinator\nlisten = 1.2.3.4:99999  # not here\n"
+                                          "data = " +
+                                              (folder / "data") + "\n");
+  Service service("coordinator", {"coordinator", "--config", config, "--listen", "127.0.0.1:0"},
+                  folder / "log", folder / "home");
+  service.Start();
+  EXPECT_GT(service.Port(), 0);
+  EXPECT_THAT(folder.Names(), ::testing::Contains("data"));
+  const std::string bad = folder.Write("bad.conf", "listen 127.0.0.1:0\n");
+  const RunResult r = testing::Tenon({"serve", "coordinator", "--config", bad});
+  EXPECT_EQ(r.exit_code, 3);
+  EXPECT_THAT(r.err, HasSubstr("bad.conf:1"));
+}
+
+TEST(ClusterTest, AStormOfKillsChangesNothing) {
+  Storm({.operators = "2", .kills = 20, .pause = 400ms});
+}
 
 }  // namespace
 }  // namespace tenon::e2e

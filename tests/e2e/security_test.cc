@@ -117,6 +117,16 @@ TEST_F(TokenTest, ExpiredAndUnknownTokensAreRefusedAndTheFileIsReadAgain) {
   EXPECT_EQ(As("read", {"job", "list"}).exit_code, 0);
 }
 
+TEST_F(TokenTest, AClusterWithTokensMakesItsPack) {
+  ClusterOptions options{.stores = 1, .workers = 1, .verifiers = 1};
+  options.of_all = {"--token-file", Tokens(), "--token", TokenOf("node")};
+  cluster_ = std::make_unique<Cluster>(options);
+  const RunResult r = As("submit", {"job", "submit", "--universe", "matrix", "--max-operators", "1",
+                                    "--name", "small@3.0.0", "--wait"});
+  EXPECT_EQ(r.exit_code, 0) << r.out << r.err << cluster_->Logs();
+  EXPECT_EQ(As("read", {"pack", "pull", "small@3.0.0"}).exit_code, 0);
+}
+
 TEST_F(TokenTest, DamagedUnsignedAndChangedPacksAreNotPublished) {
   std::string bytes = testing::ReadFile(pack_);
   bytes[bytes.size() / 2] = static_cast<char>(bytes[bytes.size() / 2] ^ 1);
