@@ -46,7 +46,12 @@ MAY_INCLUDE = {
     "client/observe/": ["core/", "client/observe/"],
     "worker/": SERVICE + ["worker/"],
     "verifier/": SERVICE + ["verifier/"],
-    "verifier/cert/": ["core/", "verifier/cert/"],
+    # The checker: the proof and the normal form, no solver and no service.
+    "verifier/cert/": ["core/", "verifier/cert/", "verifier/nf/", "verifier/driver.h",
+                       "verifier/hypotheses.h"],
+    "verifier/nf/": ["core/", "verifier/nf/"],
+    "verifier/driver": ["core/", "verifier/nf/", "verifier/driver.h", "verifier/hypotheses.h",
+                        "verifier/verdict.h"],
     "coordinator/": SERVICE + ["coordinator/"],
     "optimizer/": SERVICE + ["optimizer/"],
 }

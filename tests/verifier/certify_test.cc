@@ -1,0 +1,60 @@
+// Every rule that is proved is certified, and its certificate is checked without a solver.
+#include <fmt/core.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <ctime>
+
+#include "core/rules/canonical.h"
+#include "tests/verifier/corpus.h"
+#include "verifier/cert/check.h"
+#include "verifier/certify/certify.h"
+
+namespace tenon::verifier {
+namespace {
+
+double Since(std::clock_t start) {
+  return 1000.0 * static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
+}
+
+// Both sides have one canonical form: no pack can hold such a rule.
+bool IsOneGraph(const rules::Rule& rule) {
+  const auto canonical = rules::Canonical(rule);
+  return canonical.ok() && canonical->source == canonical->target;
+}
+
+TEST(CertifyTest, EveryProvedRuleOfTheCorpusIsCertified) {
+  std::vector<double> make, check;
+  std::vector<std::size_t> sizes;
+  for (const CorpusRule& c : ReadCorpus()) {
+    if (c.parsed.expect != rules::Expect::kProved || !c.parsed.rule.ok()) continue;
+    if (IsOneGraph(*c.parsed.rule)) continue;
+    const std::clock_t start = std::clock();
+    const auto certificate = certify::Certify(*c.parsed.rule);
+    make.push_back(Since(start));
+    if (!certificate.ok()) {
+      ADD_FAILURE() << c.file << ":" << c.parsed.line << " " << base::Message(certificate.status());
+      continue;
+    }
+    const std::clock_t begin = std::clock();
+    const auto checked = cert::Check(*c.parsed.rule, *certificate);
+    check.push_back(Since(begin));
+    sizes.push_back(certificate->size());
+    ASSERT_TRUE(checked.ok()) << base::Message(checked.status());
+    fmt::print("made in {:8.2f} ms, {:6} bytes, checked in {:6.2f} ms, {:3} of {:3} answers  {}\n",
+               make.back(), certificate->size(), check.back(), checked->arguments, checked->answers,
+               c.parsed.name);
+  }
+  ASSERT_FALSE(check.empty());
+  std::sort(make.begin(), make.end());
+  std::sort(check.begin(), check.end());
+  std::sort(sizes.begin(), sizes.end());
+  fmt::print(
+      "{} certificates of {} rules; CPU: made in median {:.2f} ms, max {:.2f}; checked in "
+      "median {:.3f} ms, max {:.2f}; bytes: median {}, max {}\n",
+      check.size(), make.size(), make[make.size() / 2], make.back(), check[check.size() / 2],
+      check.back(), sizes[sizes.size() / 2], sizes.back());
+}
+
+}  // namespace
+}  // namespace tenon::verifier

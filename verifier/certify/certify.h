@@ -1,0 +1,20 @@
+// Certificates are made here: the proof once more, with an argument for each "yes" of Z3.
+#pragma once
+
+#include <string>
+
+#include "core/base/status.h"
+#include "core/rules/rule.h"
+#include "verifier/smt/solver.h"
+
+namespace tenon::certify {
+
+// The certificate of a rule that verifier::Prove proves, checked (verifier/cert/check.h). A second
+// step after the proof, for rules that are published: takes a few times as long. Depends on the
+// rule alone. Calls from different threads are independent.
+//
+// FailedPrecondition: no argument was found for an answer that the proof needs, or the rule is not
+// proved. Errors of rules::CanonicalBytes. Internal: what was made does not check.
+StatusOr<std::string> Certify(const rules::Rule& rule, const smt::SolverLimits& limits = {});
+
+}  // namespace tenon::certify
