@@ -1,6 +1,7 @@
 #include "store/service.h"
 
 #include <algorithm>
+#include <atomic>
 #include <deque>
 #include <filesystem>
 #include <map>
@@ -27,6 +28,8 @@ using convert::ToGrpc;
 constexpr std::size_t kRunBytesMax = std::size_t{3} << 20;
 constexpr std::size_t kStreamQueueBytes = std::size_t{8} << 20;
 constexpr std::size_t kCommitBytes = std::size_t{32} << 20;
+// Of all streams together; beyond it each stream has one run under way, however many they are.
+constexpr std::size_t kQueueBytes = std::size_t{256} << 20;
 constexpr std::uint64_t kArtifactBytesMax = std::uint64_t{16} << 30;
 constexpr std::chrono::milliseconds kDiskFullRetry{2000};
 constexpr int kMessageBytesMax = 4 << 20;
@@ -83,7 +86,12 @@ class Committer {
   void Add(std::shared_ptr<Writer> writer, std::uint64_t sequence, const RunKey& key,
            std::string run) {
     const absl::MutexLock lock(&mutex_);
+    queued_bytes_ += run.size();
     items_.push_back({std::move(writer), sequence, key, std::move(run)});
+  }
+  // How much of one stream may wait now.
+  std::size_t StreamQueueBytes() const {
+    return queued_bytes_ < kQueueBytes ? kStreamQueueBytes : 1;
   }
 
  private:
@@ -103,6 +111,7 @@ class Committer {
     std::vector<Item> out;
     for (std::size_t bytes = 0; !items_.empty() && bytes < kCommitBytes;) {
       bytes += items_.front().run.size();
+      queued_bytes_ -= items_.front().run.size();
       out.push_back(std::move(items_.front()));
       items_.pop_front();
     }
@@ -141,6 +150,7 @@ class Committer {
   const DiskGuard& disk_;
   absl::Mutex mutex_;
   std::deque<Item> items_ ABSL_GUARDED_BY(mutex_);
+  std::atomic<std::size_t> queued_bytes_ = 0;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::jthread thread_;
 };
@@ -182,7 +192,7 @@ class PutRunsCall final : public grpc::ServerBidiReactor<v1::PutRunsRequest, v1:
     if (finished_) return;
     const Status status = Queue();
     if (!status.ok()) return End(status);
-    if (queued_bytes_ < kStreamQueueBytes) {
+    if (queued_bytes_ < committer_.StreamQueueBytes()) {
       StartRead(&request_);
     } else {
       paused_ = true;
@@ -196,7 +206,7 @@ class PutRunsCall final : public grpc::ServerBidiReactor<v1::PutRunsRequest, v1:
     if (!status.ok()) return End(status);
     committed_ = sequence;
     Acknowledge();
-    if (paused_ && queued_bytes_ < kStreamQueueBytes) {
+    if (paused_ && queued_bytes_ < committer_.StreamQueueBytes()) {
       paused_ = false;
       StartRead(&request_);
     }

@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -68,6 +69,10 @@ Status ProverProcess::Start() {
     pid_ = -1;
     return base::Internal(
         fmt::format("{}: a prover cannot be started: {}", options_.command[0], strerror(error)));
+  }
+  if (options_.memory_limit_bytes != 0) {
+    const rlimit limit{options_.memory_limit_bytes, options_.memory_limit_bytes};
+    prlimit(pid_, RLIMIT_AS, &limit, nullptr);
   }
   fd_ = ends[0];
   fcntl(fd_, F_SETFL, O_NONBLOCK);

@@ -24,6 +24,8 @@ struct ProverProcessOptions {
   // A child that dies may have been killed for reasons that have nothing to do with the rule: the
   // proof is then tried again, this many times in all. A hang is not tried again.
   int attempts = 2;
+  // Of the child's address space; a proof that wants more dies. 0: no limit.
+  std::uint64_t memory_limit_bytes = 0;
 };
 
 // The child lives as long as the thread that first asked, at most: ask from one thread.

@@ -47,7 +47,9 @@ Status Serve(const ServeOptions& options, std::stop_token stop) {
   std::vector<std::unique_ptr<ProverProcess>> provers;
   for (unsigned k = 0; k < options.proofs; ++k) {
     provers.push_back(std::make_unique<ProverProcess>(
-        ProverProcessOptions{.command = options.prover_command, .limit = options.proof_limit}));
+        ProverProcessOptions{.command = options.prover_command,
+                             .limit = options.proof_limit,
+                             .memory_limit_bytes = options.prover_memory_bytes}));
   }
   const rpc::NodeOptions node{
       .identity = {.id = options.node_id.empty() ? rpc::NewNodeId() : options.node_id,

@@ -1,6 +1,7 @@
 // The entry of the verifier's role: a node that proves.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <stop_token>
 #include <string>
@@ -20,6 +21,7 @@ struct ServeOptions {
   // What a child is: a program that calls RunProverChild(0, 1); [0] is a path.
   std::vector<std::string> prover_command;
   std::chrono::milliseconds proof_limit{300'000};
+  std::uint64_t prover_memory_bytes = 0;                      // Of a child; 0: no limit.
   std::function<void(const rpc::NodeEvent& event)> on_event;  // Thread-safe; may be null.
   // Each verdict, and the child's CPU time for it; thread-safe, may be null.
   std::function<void(const convert::ProofVerdict& verdict, std::chrono::microseconds cpu)>

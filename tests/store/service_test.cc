@@ -14,7 +14,9 @@
 #include "client/rpc/store_client.h"
 #include "proto/convert/status.h"
 #include "store/run.h"
+#include "store/serve.h"
 #include "tenon/v1/store.grpc.pb.h"
+#include "tests/support/fake_coordinator.h"
 #include "tests/support/process.h"
 
 namespace tenon::store {
@@ -334,6 +336,28 @@ TEST_F(StoreServiceTest, CheckpointsAreStoresAndFigureInNothingElse) {
   EXPECT_EQ(Shards(**copy), (std::map<std::uint64_t, int>{{1, 400}}));
   EXPECT_EQ(*Client().Verify(), 0u);
   EXPECT_EQ(Client().Stats()->families.size(), std::size(kFamilyNames));
+}
+
+TEST_F(StoreServiceTest, AStoreTellsACoordinatorWhereItIsUntilItStops) {
+  testing::FakeCoordinator coordinator;
+  std::atomic<int> port = 0;
+  std::jthread thread([&](std::stop_token stop) {
+    const Status s = Serve({.directory = folder_ / "db",
+                            .coordinator = coordinator.endpoint(),
+                            .node_id = "s1",
+                            .on_listening = [&](int p) { port = p; }},
+                           stop);
+    EXPECT_TRUE(s.ok()) << s;
+  });
+  ASSERT_TRUE(coordinator.WaitUntil([&] { return !coordinator.heartbeats().empty(); }));
+  const convert::Heartbeat beat = coordinator.heartbeats()[0];
+  EXPECT_EQ(beat.role, "store");
+  EXPECT_EQ(beat.node_id, "s1");
+  EXPECT_EQ(beat.address, fmt::format("127.0.0.1:{}", port.load()));
+  EXPECT_FALSE(beat.draining);
+  thread.request_stop();
+  thread.join();
+  EXPECT_TRUE(coordinator.heartbeats().back().draining);
 }
 
 TEST_F(StoreServiceTest, APortThatIsTakenIsUnavailable) {

@@ -98,6 +98,14 @@ TEST(ProverProcessTest, AHangIsUnknownAndNotRepeatable) {
   EXPECT_EQ(prover.started(), 1u);
 }
 
+TEST(ProverProcessTest, AChildThatWantsMoreMemoryThanItMayHaveIsUnknown) {
+  ProverProcess prover({.command = {PROVER_CHILD}, .memory_limit_bytes = 1 << 20});
+  const auto answer = prover.Prove({.rule = BytesOf(kTrue)});
+  ASSERT_TRUE(answer.ok());
+  EXPECT_EQ(answer->verdict.kind, VerdictKind::kUnknown);
+  EXPECT_FALSE(answer->verdict.repeatable);
+}
+
 TEST(ProverProcessTest, WhatIsNoProverIsUnknown) {
   ProverProcess echo({.command = {"/bin/cat"}});
   EXPECT_EQ(echo.Prove({.rule = BytesOf(kTrue)})->verdict.kind, VerdictKind::kUnknown);
