@@ -12,12 +12,21 @@ namespace {
 
 constexpr Family kFamily = Family::kClasses;
 constexpr std::size_t kSha256Digits = 64;
+constexpr std::uint64_t kNoTable = ~std::uint64_t{0};
 
 std::string NameKey(std::uint64_t table, std::string_view name) {
   std::string key;
   AppendU64(key, table);
   key += 'n';
   key += name;
+  return key;
+}
+
+// Among the keys of table 2^64-1, which is not used.
+std::string DroppedPrefix() {
+  std::string key;
+  AppendU64(key, kNoTable);
+  key += 'd';
   return key;
 }
 
@@ -98,10 +107,23 @@ StatusOr<std::string> GetArtifactChunk(const Store& store, std::uint64_t table,
 }
 
 Status DropTable(Store& store, std::uint64_t table) {
+  std::string mark = DroppedPrefix();
+  AppendU64(mark, table);
+  RETURN_IF_ERROR(store.Put(kFamily, mark, ""));
   RETURN_IF_ERROR(DropRuns(store, {.job = table}));
   std::string prefix;
   AppendU64(prefix, table);
   return store.DeletePrefix(kFamily, prefix);
+}
+
+StatusOr<std::vector<std::uint64_t>> DroppedTables(const Store& store) {
+  std::vector<std::uint64_t> out;
+  const std::string prefix = DroppedPrefix();
+  RETURN_IF_ERROR(store.Scan(kFamily, prefix, [&](std::string_view key, std::string_view) {
+    if (key.size() == prefix.size() + 8) out.push_back(ReadU64(key.substr(prefix.size())));
+    return OkStatus();
+  }));
+  return out;
 }
 
 }  // namespace tenon::store

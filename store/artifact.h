@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/base/status.h"
 #include "store/store.h"
@@ -40,7 +41,11 @@ StatusOr<std::optional<Artifact>> FindArtifact(const Store& store, std::uint64_t
 StatusOr<std::string> GetArtifactChunk(const Store& store, std::uint64_t table,
                                        const Artifact& artifact, std::uint32_t index);
 
-// Removes all runs and artifacts of a table. Repeating is harmless.
+// Removes all runs and artifacts of a table, and remembers that it was dropped. Repeating is
+// harmless.
 Status DropTable(Store& store, std::uint64_t table);
+// The tables that were dropped: numbers of tables are not used again, so what still arrives for
+// one of them is late and can be refused.
+StatusOr<std::vector<std::uint64_t>> DroppedTables(const Store& store);
 
 }  // namespace tenon::store

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <map>
 #include <random>
+#include <set>
 #include <thread>
 
 #include <fmt/format.h>
@@ -65,6 +66,34 @@ class DiskGuard {
   const ServerOptions& options_;
 };
 
+// The tables that were dropped. Writes happen under a lock that dropping takes alone, so that no
+// late write of a worker, whose job has ended meanwhile, comes after the removal. Thread-safe.
+class Tables {
+ public:
+  Status Load(const Store& store) {
+    ASSIGN_OR_RETURN(const std::vector<std::uint64_t> dropped, DroppedTables(store));
+    const absl::WriterMutexLock lock(&mutex_);
+    dropped_.insert(dropped.begin(), dropped.end());
+    return OkStatus();
+  }
+  void MarkDropped(std::uint64_t table) {
+    const absl::WriterMutexLock lock(&mutex_);
+    dropped_.insert(table);
+  }
+  absl::Mutex& mutex() ABSL_LOCK_RETURNED(mutex_) { return mutex_; }
+  Status Check(std::uint64_t table) const ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
+    if (dropped_.count(table) == 0) return OkStatus();
+    return convert::WithDetails(
+        base::FailedPrecondition(
+            fmt::format("table {} was dropped, its job has ended; give the task up", table)),
+        {.reason = "TABLE_DROPPED", .metadata = {{"table", fmt::format("{}", table)}}});
+  }
+
+ private:
+  absl::Mutex mutex_;
+  std::set<std::uint64_t> dropped_ ABSL_GUARDED_BY(mutex_);
+};
+
 // Who waits for a run to become durable.
 class Writer {
  public:
@@ -75,8 +104,11 @@ class Writer {
 // Writes what has queued up, in one batch after another. Thread-safe.
 class Committer {
  public:
-  Committer(Store& store, const DiskGuard& disk)
-      : store_(store), disk_(disk), thread_([this](std::stop_token stop) { Run(stop); }) {}
+  Committer(Store& store, const DiskGuard& disk, Tables& tables)
+      : store_(store),
+        disk_(disk),
+        tables_(tables),
+        thread_([this](std::stop_token stop) { Run(stop); }) {}
   ~Committer() {
     thread_.request_stop();
     const absl::MutexLock lock(&mutex_);
@@ -100,7 +132,19 @@ class Committer {
     std::uint64_t sequence = 0;
     RunKey key;
     std::string run;
+    Status late = OkStatus();  // Its table was dropped.
   };
+
+  Status Write(std::vector<Item>& items) {
+    RETURN_IF_ERROR(disk_.Check());
+    const absl::ReaderMutexLock lock(&tables_.mutex());
+    Batch batch;
+    for (Item& item : items) {
+      item.late = tables_.Check(item.key.job);
+      if (item.late.ok()) PutRun(batch, item.key, item.run);
+    }
+    return batch.empty() ? OkStatus() : DiskGuard::Full(store_.Write(batch));
+  }
 
   std::vector<Item> Take() {
     const absl::MutexLock lock(&mutex_);
@@ -120,20 +164,16 @@ class Committer {
 
   void Run(const std::stop_token& stop) {
     while (!stop.stop_requested()) {
-      const std::vector<Item> items = Take();
+      std::vector<Item> items = Take();
       if (items.empty()) continue;
-      Status status = disk_.Check();
-      if (status.ok()) {
-        Batch batch;
-        for (const Item& item : items) PutRun(batch, item.key, item.run);
-        status = DiskGuard::Full(store_.Write(batch));
-      }
+      const Status written = Write(items);
       TENON_KILL_POINT("store.acknowledge.before");
       // One answer a stream: the last sequence number of it speaks for those before.
       struct Sum {
         std::shared_ptr<Writer> writer;
         std::uint64_t last = 0;
         std::size_t bytes = 0;
+        Status status = OkStatus();
       };
       std::map<const Writer*, Sum> sums;
       for (const Item& item : items) {
@@ -141,13 +181,17 @@ class Committer {
         sum.writer = item.writer;
         sum.last = item.sequence;
         sum.bytes += item.run.size();
+        if (sum.status.ok()) sum.status = item.late.ok() ? written : item.late;
       }
-      for (const auto& [writer, sum] : sums) sum.writer->Committed(sum.last, sum.bytes, status);
+      for (const auto& [writer, sum] : sums) {
+        sum.writer->Committed(sum.last, sum.bytes, sum.status);
+      }
     }
   }
 
   Store& store_;
   const DiskGuard& disk_;
+  Tables& tables_;
   absl::Mutex mutex_;
   std::deque<Item> items_ ABSL_GUARDED_BY(mutex_);
   std::atomic<std::size_t> queued_bytes_ = 0;
@@ -319,6 +363,7 @@ class Upload {
     }
     return CommitArtifact(store_, header_.table(), header_.name(), artifact_);
   }
+  std::uint64_t table() const { return header_.table(); }
   void Abandon() {
     // The upload has failed for a reason of its own, which is the one to tell.
     AbandonUpload(store_, header_.table(), artifact_.upload).IgnoreError();
@@ -345,7 +390,9 @@ class Service final
     : public v1::StoreService::WithCallbackMethod_PutRuns<v1::StoreService::Service> {
  public:
   Service(Store& store, const ServerOptions& options)
-      : store_(store), disk_(store, options), committer_(store, disk_) {}
+      : store_(store), disk_(store, options), committer_(store, disk_, tables_) {}
+
+  Status Load() { return tables_.Load(store_); }
 
   grpc::ServerBidiReactor<v1::PutRunsRequest, v1::PutRunsResponse>* PutRuns(
       grpc::CallbackServerContext*) override {
@@ -387,7 +434,11 @@ class Service final
                                    : Invalid("chunk", "messages after the first have chunks");
       if (status.ok()) status = disk_.Check();
     }
-    if (status.ok()) status = upload.Commit();
+    if (status.ok()) {
+      const absl::ReaderMutexLock lock(&tables_.mutex());
+      status = tables_.Check(upload.table());
+      if (status.ok()) status = upload.Commit();
+    }
     if (!status.ok()) upload.Abandon();
     return ToGrpc(DiskGuard::Full(status));
   }
@@ -399,6 +450,7 @@ class Service final
 
   grpc::Status DropTable(grpc::ServerContext*, const v1::DropTableRequest* request,
                          v1::DropTableResponse*) override {
+    tables_.MarkDropped(request->table());
     return ToGrpc(store::DropTable(store_, request->table()));
   }
 
@@ -472,6 +524,7 @@ class Service final
 
   Store& store_;
   DiskGuard disk_;
+  Tables tables_;
   Committer committer_;
 };
 
@@ -488,6 +541,7 @@ StatusOr<std::unique_ptr<Server>> Server::Start(Store& store, const ServerOption
   auto impl = std::make_unique<Impl>();
   impl->options = options;
   impl->service = std::make_unique<Service>(store, impl->options);
+  RETURN_IF_ERROR(impl->service->Load());
   grpc::ServerBuilder builder;
   builder.AddListeningPort(
       options.listen, options.credentials ? options.credentials : grpc::InsecureServerCredentials(),
