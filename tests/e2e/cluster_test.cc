@@ -44,6 +44,64 @@ TEST(ClusterTest, MakesThePackThatOneMachineMakes) {
   }
 }
 
+TEST(ClusterTest, AWorkerThatSleepsBeyondItsLeaseDoesNoHarm) {
+  Cluster cluster({.stores = 1, .workers = 2, .verifiers = 1});
+  const std::string reference = Reference(cluster, "2");
+  // It is stopped before it can finish anything, the lease of 3 s runs out, and its late result
+  // comes when the shard is long done, or the job.
+  Service& sleeper = *cluster.services()[2];
+  ASSERT_EQ(sleeper.name(), "worker0");
+  sleeper.Send(SIGSTOP);
+  const RunResult first = Submit(cluster, "2", "1.0.0");
+  EXPECT_EQ(first.exit_code, 0) << first.out << first.err << cluster.Logs();
+  sleeper.Send(SIGCONT);
+  const RunResult second = Submit(cluster, "2", "1.0.1");
+  EXPECT_EQ(second.exit_code, 0) << second.out << second.err << cluster.Logs();
+  ExpectSameContent(cluster, reference, "1.0.0");
+  ExpectSameContent(cluster, reference, "1.0.1");
+  EXPECT_TRUE(sleeper.IsRunning());
+}
+
+TEST(ClusterTest, JobsArePausedResumedAndCancelled) {
+  Cluster cluster({.stores = 1, .workers = 0, .verifiers = 0});  // Nobody works.
+  const auto submit = [&](const std::string& version) {
+    const RunResult r = cluster.Ask({"job", "submit", "--universe", "matrix", "--max-operators",
+                                     "1", "--name", "m@" + version});
+    EXPECT_EQ(r.exit_code, 0) << r.err;
+    return r.out.substr(0, r.out.find('\n'));
+  };
+  const std::string id = submit("1.0.0");
+  EXPECT_THAT(cluster.Ask({"job", "pause", id}).out, HasSubstr("(paused)"));
+  EXPECT_THAT(cluster.Ask({"job", "list"}).out, HasSubstr("paused"));
+  EXPECT_THAT(cluster.Ask({"job", "resume", id}).out, ::testing::Not(HasSubstr("(paused)")));
+  EXPECT_EQ(cluster.Ask({"job", "priority", id, "7"}).exit_code, 0);
+  EXPECT_EQ(json::parse(cluster.Ask({"job", "show", id, "--json", "-"}).out)["priority"], 7);
+  EXPECT_THAT(cluster.Ask({"job", "cancel", id}).out, HasSubstr("cancelled"));
+  // Who watches a cancelled job is told that there is no pack.
+  EXPECT_EQ(cluster.Ask({"job", "watch", id}).exit_code, 1);
+  EXPECT_EQ(cluster.Ask({"job", "pause", id}).exit_code, 1);  // It has ended.
+  EXPECT_EQ(cluster.Ask({"job", "show", "none"}).exit_code, 3);
+}
+
+TEST(ClusterTest, StoresAreLookedAtCheckedAndCopied) {
+  Cluster cluster({.stores = 1, .workers = 1, .verifiers = 1});
+  ASSERT_EQ(Submit(cluster, "1", "1.0.0").exit_code, 0) << cluster.Logs();
+  const std::string store = "127.0.0.1:" + std::to_string(cluster.services()[1]->Port());
+  const auto ask = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), "store");
+    arguments.insert(arguments.end(), {"--server", store, "--json", "-"});
+    const RunResult r = cluster.Tenon(arguments);
+    EXPECT_EQ(r.exit_code, 0) << r.err;
+    return json::parse(r.out, nullptr, false);
+  };
+  EXPECT_EQ(ask({"stats"})["accepts_writes"], true);
+  EXPECT_GE(ask({"verify"})["values"], 0);
+  EXPECT_TRUE(ask({"compact"}).contains("families"));
+  const std::string copy = ask({"checkpoint", "monday"})["directory"];
+  EXPECT_THAT(copy, HasSubstr("monday"));
+  EXPECT_FALSE(testing::Run({"ls", copy}).out.empty());
+}
+
 TEST(ClusterTest, AnUnreachableServiceIsExitCodeFour) {
   testing::TempFolder folder;
   const RunResult r = testing::Tenon({"job", "list", "--server", "127.0.0.1:1"});
