@@ -191,9 +191,10 @@ void AddPack(CLI::App& app, Parsed& parsed) {
     };
   });
 
-  CLI::App* verify = AddCommand(*group, "verify", "Check content, address and signature",
-                                "  tenon pack verify matrix.pack\n"
-                                "  tenon pack verify matrix.pack --key team.pub");
+  CLI::App* verify =
+      AddCommand(*group, "verify", "Check content, address, signature and certificates",
+                 "  tenon pack verify matrix.pack\n"
+                 "  tenon pack verify matrix.pack --key team.pub");
   auto verified = std::make_shared<PackVerifyOptions>();
   verify->add_option("packs", verified->packs, "Paths, or NAME@VERSION in the cache")->required();
   verify->add_option("--key", verified->key, "Public key that must have signed them");
@@ -203,6 +204,17 @@ void AddPack(CLI::App& app, Parsed& parsed) {
       verified->json = parsed.json;
       return VerifyPackCommand(c, *verified);
     };
+  });
+
+  CLI::App* certify = AddCommand(*group, "certify", "Give every rule of a pack its certificate",
+                                 "  tenon pack certify matrix.pack\n"
+                                 "The content changes, so the pack gets a new address.");
+  auto certified = std::make_shared<PackCertifyOptions>();
+  certify->add_option("pack", certified->pack, "A path")->required();
+  certify->add_option("--key", certified->key, "Secret key to sign with (default: your own)");
+  certify->add_option("-o,--out", certified->out, "Where it goes (default: in place)");
+  certify->callback([&parsed, certified] {
+    parsed.run = [certified](Context& c) { return CertifyPackCommand(c, *certified); };
   });
 
   CLI::App* diff = AddCommand(*group, "diff", "Compare two packs",
@@ -239,6 +251,23 @@ void AddPack(CLI::App& app, Parsed& parsed) {
   sign->add_option("-o,--out", signed_pack->out, "Where it goes (default: in place)");
   sign->callback([&parsed, signed_pack] {
     parsed.run = [signed_pack](Context& c) { return SignPackCommand(c, *signed_pack); };
+  });
+}
+
+void AddCheckCertificates(CLI::App& app, Parsed& parsed) {
+  CLI::App* command = AddCommand(
+      app, "check-certificates", "Check that every rule of a pack is proved by its certificate",
+      "  tenon check-certificates matrix.pack\n"
+      "No solver takes part; the program tenon-check does the same and contains none.\n"
+      "Exit code 0 if all are proved, 1 if not.");
+  auto options = std::make_shared<CheckCertificatesOptions>();
+  command->add_option("packs", options->packs, "Paths, or NAME@VERSION in the cache")->required();
+  AddJson(*command, parsed);
+  command->callback([&parsed, options] {
+    parsed.run = [&parsed, options](Context& c) {
+      options->json = parsed.json;
+      return CheckCertificatesCommand(c, *options);
+    };
   });
 }
 
@@ -318,6 +347,7 @@ void AddEverything(CLI::App& app, Parsed& parsed) {
   AddGenerate(app, parsed);
   AddProve(app, parsed);
   AddPack(app, parsed);
+  AddCheckCertificates(app, parsed);
   AddOptimize(app, parsed);
   AddExplain(app, parsed);
   AddServices(app, {parsed.json, parsed.console.verbose, parsed.run});

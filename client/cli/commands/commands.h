@@ -87,6 +87,21 @@ struct PackVerifyOptions {
 };
 Outcome VerifyPackCommand(Context& context, const PackVerifyOptions& options);
 
+// Every rule is proved by its certificate, or the answer is no.
+struct CheckCertificatesOptions {
+  std::vector<std::string> packs;
+  std::string json;
+};
+Outcome CheckCertificatesCommand(Context& context, const CheckCertificatesOptions& options);
+
+// Gives every rule of a pack its certificate, and signs the result.
+struct PackCertifyOptions {
+  std::string pack;
+  std::string key;
+  std::string out;
+};
+Outcome CertifyPackCommand(Context& context, const PackCertifyOptions& options);
+
 struct PackDiffOptions {
   std::string a, b;
   bool content = false;

@@ -1,4 +1,4 @@
-// tenon pack add | list | show | verify | diff | keygen | sign
+// tenon pack add | list | show | verify | certify | diff | keygen | sign; tenon check-certificates
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,6 +15,8 @@
 #include "core/rules/canonical.h"
 #include "core/rules/text.h"
 #include "optimizer/explain/picture.h"
+#include "verifier/cert/check.h"
+#include "verifier/certify/certify.h"
 
 namespace tenon::cli {
 namespace {
@@ -73,6 +75,35 @@ Json PackJson(const PackFile& pack) {
                        {"job", pack.provenance.job},
                        {"code_version", pack.provenance.code_version},
                        {"time", pack.provenance.time}});
+}
+
+// What the certificates of a pack say.
+struct Certificates {
+  std::size_t present = 0;
+  std::size_t proved = 0;
+  std::size_t arguments = 0;
+  Json refused = Json::Array();
+  std::vector<std::string> reasons;
+};
+
+Certificates CheckCertificates(const PackFile& pack, bool need_all) {
+  Certificates out;
+  for (const pack::PackedRule& packed : pack.content.rules) {
+    out.present += packed.certificate.empty() ? 0 : 1;
+    if (packed.certificate.empty() && !need_all) continue;
+    const StatusOr<cert::Checked> checked =
+        packed.certificate.empty()
+            ? base::FailedPrecondition(fmt::format("rule {} has no certificate", packed.rule.name))
+            : cert::Check(packed.rule, packed.certificate);
+    if (checked.ok()) {
+      ++out.proved;
+      out.arguments += static_cast<std::size_t>(checked->arguments);
+      continue;
+    }
+    out.reasons.push_back(base::Message(checked.status()));
+    out.refused.Append(Json::Object({{"rule", packed.rule.name}, {"reason", out.reasons.back()}}));
+  }
+  return out;
 }
 
 // Rules of a pack by what they say.
@@ -209,6 +240,49 @@ Outcome ShowPackCommand(Context& context, const PackShowOptions& options) {
   return ExitCode::kDone;
 }
 
+Outcome CheckCertificatesCommand(Context& context, const CheckCertificatesOptions& options) {
+  RETURN_IF_ERROR(CheckDeliverable(options.json));
+  Json document = Json::Array();
+  bool all = true;
+  for (const std::string& reference : options.packs) {
+    ASSIGN_OR_RETURN(const PackFile pack, OpenPack(reference, kAnySigner));
+    Certificates found = CheckCertificates(pack, true);
+    for (const std::string& why : found.reasons) context.console.Print(why);
+    context.console.Print(fmt::format("{}: {}: {} of {} rules are proved by their certificates",
+                                      reference, pack.reference(), found.proved,
+                                      pack.content.rules.size()));
+    all = all && found.reasons.empty();
+    document.Append(Json::Object({{"name", pack.name},
+                                  {"version", pack::ToString(pack.version)},
+                                  {"address", pack.address},
+                                  {"rules", pack.content.rules.size()},
+                                  {"proved", found.proved},
+                                  {"arguments", found.arguments},
+                                  {"refused", std::move(found.refused)}}));
+  }
+  RETURN_IF_ERROR(Deliver(document, options.json, context.console));
+  return all ? ExitCode::kDone : ExitCode::kNo;
+}
+
+Outcome CertifyPackCommand(Context& context, const PackCertifyOptions& options) {
+  const std::string out = options.out.empty() ? options.pack : options.out;
+  RETURN_IF_ERROR(CheckWritable(out));
+  ASSIGN_OR_RETURN(PackFile pack, registry::ReadPackFile(options.pack, kAnySigner));
+  ASSIGN_OR_RETURN(const registry::SigningKey key, ReadSigningKey(options.key));
+  std::size_t done = 0, bytes = 0;
+  for (pack::PackedRule& packed : pack.content.rules) {
+    ASSIGN_OR_RETURN(packed.certificate, certify::Certify(packed.rule));
+    bytes += packed.certificate.size();
+    context.console.Progress("certificates", ++done, pack.content.rules.size());
+    if (context.interrupt.requested()) return absl::CancelledError("certifying was stopped");
+  }
+  context.console.EndProgress();
+  RETURN_IF_ERROR(registry::WritePackFile(out, pack, &key));
+  context.console.Print(fmt::format("{}: {} rules of {} are certified, in {} bytes", out, done,
+                                    pack.reference(), bytes));
+  return ExitCode::kDone;
+}
+
 Outcome VerifyPackCommand(Context& context, const PackVerifyOptions& options) {
   RETURN_IF_ERROR(CheckDeliverable(options.json));
   registry::PackPolicy policy;
@@ -218,6 +292,10 @@ Outcome VerifyPackCommand(Context& context, const PackVerifyOptions& options) {
   Json document = Json::Array();
   for (const std::string& reference : options.packs) {
     ASSIGN_OR_RETURN(const PackFile pack, OpenPack(reference, policy));
+    const Certificates certificates = CheckCertificates(pack, false);
+    if (!certificates.reasons.empty()) {
+      return base::DataLoss(fmt::format("{}: {}", reference, certificates.reasons.front()));
+    }
     context.console.Print(fmt::format("{}: {} {}, {} rules", reference, pack.reference(),
                                       context.console.Paint(Color::kGreen, "is intact"),
                                       pack.content.rules.size()));
@@ -226,7 +304,12 @@ Outcome VerifyPackCommand(Context& context, const PackVerifyOptions& options) {
     context.console.Print(fmt::format("  made by  {} {}, {}", pack.provenance.job,
                                       pack.provenance.code_version,
                                       TimeText(pack.provenance.time)));
-    document.Append(PackJson(pack));
+    context.console.Print(fmt::format("  proofs   {} certificates are right, {} rules have none",
+                                      certificates.proved,
+                                      pack.content.rules.size() - certificates.present));
+    Json fields = PackJson(pack);
+    fields.Set("certificates", certificates.proved);
+    document.Append(std::move(fields));
   }
   RETURN_IF_ERROR(Deliver(document, options.json, context.console));
   return ExitCode::kDone;
