@@ -32,8 +32,12 @@ template <class Options>
 void Runs(CLI::App* command, const ServiceParse& parse, std::shared_ptr<Options> options,
           Outcome (*function)(Context&, const Options&)) {
   command->callback([parse, options, function] {
-    parse.run = [parse, options, function](Context& c) {
-      if constexpr (requires { options->json; }) options->json = parse.json;
+    parse.run = [&json = parse.json, options, function](Context& c) {
+      if constexpr (requires { options->json; }) {
+        options->json = json;
+      } else {
+        static_cast<void>(json);
+      }
       return function(c, *options);
     };
   });

@@ -185,6 +185,13 @@ class Roles {
   std::vector<std::thread> threads_;
 };
 
+// Where a server of this machine that listens on `listen` is reached from here.
+std::string HostToReach(const std::string& listen) {
+  const std::string host = listen.substr(0, listen.rfind(':'));
+  const bool any = host.empty() || host == "0.0.0.0" || host == "[::]";
+  return any ? "127.0.0.1" : host;
+}
+
 Status RunAll(Node& node, Roles& roles) {
   // The coordinator is listening before the others look for it.
   auto up = std::make_shared<std::promise<int>>();
@@ -195,7 +202,7 @@ Status RunAll(Node& node, Roles& roles) {
   while (port.wait_for(std::chrono::milliseconds(50)) != std::future_status::ready) {
     if (roles.token().stop_requested()) return OkStatus();
   }
-  node.coordinator = fmt::format("127.0.0.1:{}", port.get());
+  node.coordinator = fmt::format("{}:{}", HostToReach(node.options.listen), port.get());
   roles.Start([&node](std::stop_token stop) { return RunStore(node, std::move(stop)); });
   roles.Start([&node](std::stop_token stop) { return RunWorker(node, std::move(stop)); });
   roles.Start([&node](std::stop_token stop) { return RunVerifier(node, std::move(stop)); });
