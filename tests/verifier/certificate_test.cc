@@ -80,6 +80,20 @@ TEST(CertificateTest, IsTheSameBytesEveryTimeAndForEveryNaming) {
   EXPECT_TRUE(cert::Check(renamed, once).ok());
 }
 
+TEST(CertificateTest, TheTestVectorOfTheFormat) {
+  const rules::Rule rule =
+      Parsed("rule t\ngiven a[m,n]\nsource Transpose(Transpose(a))\ntarget a\n");
+  std::string hex;
+  for (const char c : Certificate(rule)) {
+    constexpr char kDigits[] = "0123456789abcdef";
+    hex += kDigits[static_cast<unsigned char>(c) >> 4];
+    hex += kDigits[c & 15];
+  }
+  EXPECT_EQ(hex,
+            "01011f0101020101010101020102010101020102021400010014000101020200000002"
+            "0202267f2f96");
+}
+
 TEST(CertificateTest, AWrongRuleHasNone) {
   const auto made = certify::Certify(Wrong());
   EXPECT_EQ(made.status().code(), absl::StatusCode::kFailedPrecondition);
