@@ -44,6 +44,8 @@ class Random {
 // Draws of sizes per shape, and of values per size (a reciprocal of 0 takes new ones).
 constexpr int kSizeTries = 400;
 constexpr int kValueTries = 6;
+// Larger inputs, of which little may be read, are not drawn.
+constexpr double kInputElementsMax = 1e7;
 // What doubles must differ by, relative to the larger one or to 1.
 constexpr double kTolerance = 1e-6;
 
@@ -103,6 +105,7 @@ class Tester {
                std::optional<Counterexample>& found) {
     const auto concrete = graph::Instantiate(rule_.graph, roots_, sizes);
     if (!concrete.ok() || WorkOf(*concrete) > options_.work_max) return false;
+    if (InputElementsOf(*concrete) > kInputElementsMax) return false;
     for (int k = 0; k < kValueTries; ++k) {
       const auto inputs = DrawInputs(*concrete, random, k);
       const std::uint64_t key = random.Next();
@@ -131,6 +134,18 @@ class Tester {
       flops += w.flops + w.elements_out;
     }
     return flops;
+  }
+
+  static double InputElementsOf(const graph::Graph& g) {
+    double elements = 0;
+    for (std::size_t k = 0; k < g.inputs().size(); ++k) {
+      double own = 1;
+      for (const Poly& extent : g.shape(g.input_node(static_cast<std::int32_t>(k)))) {
+        own *= static_cast<double>(extent.constant());
+      }
+      elements += own;
+    }
+    return elements;
   }
 
   // Positive values every other time: square roots of negative numbers say little.

@@ -367,8 +367,18 @@ std::vector<Condition> Negate(const Condition& c) {
   return {{Condition::Kind::kGe0, c.p - 1}, below};
 }
 
+namespace {
+
+// Such a coefficient has no negation and no absolute value.
+bool HasLeastInteger(const Poly& p) {
+  return std::any_of(p.terms().begin(), p.terms().end(),
+                     [](const Poly::Term& t) { return t.coefficient == INT64_MIN; });
+}
+
+}  // namespace
+
 Condition Normal(const Condition& c) {
-  if (!c.p.valid() || c.p.is_constant()) return c;
+  if (!c.p.valid() || c.p.is_constant() || HasLeastInteger(c.p)) return c;
   std::int64_t g = 0;
   for (const Poly::Term& t : c.p.terms()) {
     if (t.monomial[0] != 0) g = std::gcd(g, t.coefficient);
@@ -394,7 +404,7 @@ std::optional<bool> Trivial(const Condition& c) {
   if (c.p.is_constant()) {
     return c.kind == Condition::Kind::kGe0 ? c.p.constant() >= 0 : c.p.constant() == 0;
   }
-  if (c.kind == Condition::Kind::kEq0) {
+  if (c.kind == Condition::Kind::kEq0 && !HasLeastInteger(c.p)) {
     std::int64_t g = 0;
     for (const Poly::Term& t : c.p.terms()) {
       if (t.monomial[0] != 0) g = std::gcd(g, t.coefficient);

@@ -67,14 +67,20 @@ struct CountedOperands {
   Counter::Scalar operator()(int, const ops::Short<std::int64_t>&) const { return {}; }
 };
 
+double ElementsOf(const graph::Extents& extents) {
+  double n = 1;  // Beyond 64 bits is a size, too.
+  for (std::int64_t e : extents) n *= double(e);
+  return n;
+}
+
 }  // namespace
 
 Work WorkOf(const ops::Operator& op, std::span<const graph::Extents> operands,
             const graph::Extents& output) {
   CHECK(!ops::IsOpaque(op));
   Work work;
-  for (const graph::Extents& e : operands) work.elements_in += double(graph::ElementCount(e));
-  work.elements_out = double(graph::ElementCount(output));
+  for (const graph::Extents& e : operands) work.elements_in += ElementsOf(e);
+  work.elements_out = ElementsOf(output);
   Counter d;
   const auto at = ops::Short<std::int64_t>::Filled(output.size(), 0);
   std::visit([&](const auto& o) { o.Element(d, CountedOperands{operands}, at); }, op);

@@ -302,7 +302,30 @@ Status RunChecker(ModelProto& model, const std::filesystem::path& folder) {
   return OkStatus();
 }
 
+namespace {
+
+// ONNX's shape inference divides by strides without looking.
+Status CheckStrides(const google::protobuf::RepeatedPtrField<NodeProto>& nodes) {
+  for (const NodeProto& n : nodes) {
+    for (const auto& a : n.attribute()) {
+      if (a.has_g()) RETURN_IF_ERROR(CheckStrides(a.g().node()));
+      for (const GraphProto& g : a.graphs()) RETURN_IF_ERROR(CheckStrides(g.node()));
+      if (a.name() != "strides" || !IsOnnxDomain(n.domain())) continue;
+      for (std::int64_t stride : a.ints()) {
+        if (stride >= 1) continue;
+        return base::InvalidArgument(
+            fmt::format("{}: strides has the entry {}, which is below 1", Describe(n), stride));
+      }
+    }
+  }
+  return OkStatus();
+}
+
+}  // namespace
+
 StatusOr<ModelProto> InferTypes(const ModelProto& model, Inference how) {
+  RETURN_IF_ERROR(CheckStrides(model.graph().node()));
+  for (const auto& f : model.functions()) RETURN_IF_ERROR(CheckStrides(f.node()));
   ModelProto out = Skeleton(model);
   if (how == Inference::kNoDeclared) {
     out.mutable_graph()->clear_value_info();

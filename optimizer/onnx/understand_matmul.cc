@@ -16,6 +16,8 @@ Meaning UnderstandGemm(Reader& r) {
     return by == 1 ? x : r.Add(ops::Mul{}, {x, r.Scalar(by)});
   };
   if (r.rank(0) != 2 || r.rank(1) != 2) return {r.Refuse("Gemm takes matrices")};
+  // Runtimes do not read c then, and 0 times infinity is no number.
+  if (r.HasInput(2) && r.Float("beta", 1) == 0) return {r.Refuse("beta is 0")};
   graph::NodeId out = scaled(r.Add(ops::MatMul{}, {side(0, "transA"), side(1, "transB")}), "alpha");
   if (r.HasInput(2)) out = r.Add(ops::Add{}, {out, scaled(r.in(2), "beta")});
   return {out};

@@ -123,5 +123,16 @@ TEST_F(PolyTest, NormalAndNegatedConditionsMeanTheSame) {
   }
 }
 
+TEST_F(PolyTest, TheLeastCoefficientKeepsItsSign) {
+  // -2^63 a >= 0 says a <= 0, and no normal form may turn it round.
+  const Poly p = Poly(-INT64_MAX) * Poly::Var(a) - Poly::Var(a);
+  ASSERT_TRUE(p.valid());
+  for (const auto kind : {Condition::Kind::kGe0, Condition::Kind::kEq0}) {
+    const Condition fact{kind, p};
+    EXPECT_EQ(Normal(fact), fact);
+    EXPECT_FALSE(Trivial(fact).has_value());
+  }
+}
+
 }  // namespace
 }  // namespace tenon::base

@@ -76,6 +76,7 @@ TEST(BadModelTest, OneLineThatNamesFileAndNodeOrField) {
       {"twice_defined", "'y'"},
       {"output_unknown", "nobody"},
       {"no_graph", "graph"},
+      {"zero_stride", "strides"},
   };
   TempFolder models;
   ASSERT_EQ(

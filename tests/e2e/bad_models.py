@@ -93,6 +93,13 @@ def misfit(model):
     model.graph.input[0].type.tensor_type.shape.dim[1].dim_value = 5
 
 
+def zero_stride(model):
+    model.graph.node.append(helper.make_node("MaxPool", ["i"], ["o"], kernel_shape=[2, 2],
+                                             strides=[1, 0]))
+    model.graph.input.append(tensor("i", [1, 1, 4, 4]))
+    model.graph.output.append(tensor("o", ["a", "b", "c", "d"]))
+
+
 def unsorted(model):
     nodes = [helper.make_node("Relu", ["y"], ["z"], name="relu"),
              helper.make_node("MatMul", ["x", "w"], ["y"], name="product")]
@@ -115,7 +122,7 @@ def main():
     }
     for change in (cyclic, missing_initializer, absurd_dims, absurd_initializer,
                    negative_initializer, short_initializer, external_missing, external_outside,
-                   twice_defined, output_unknown, no_graph, misfit):
+                   twice_defined, output_unknown, no_graph, misfit, zero_stride):
         files[change.__name__] = changed(change)
     newer = good()
     newer.opset_import[0].version = 9999

@@ -57,9 +57,7 @@ class Solver::Impl {
         encoder_(context_, symbols),
         solver_(context_, "QF_LIA"),
         watchdog_(context_, limits.watchdog) {
-    z3::params params(context_);
-    params.set("rlimit", limits.integer_rlimit);
-    solver_.set(params);
+    Configure(solver_, limits.integer_rlimit);
     for (std::size_t s = 1; s < symbols.size(); ++s) {
       const auto symbol = static_cast<base::Symbol>(s);
       if (symbols.kind(symbol) == base::SymbolKind::kDim) {
@@ -79,6 +77,15 @@ class Solver::Impl {
     const z3::check_result result = Check(solver_);
     if (result == z3::sat && model != nullptr) *model = encoder_.Values(solver_.get_model());
     return result;
+  }
+
+  // Left to itself, Z3 handles SIGINT while it checks: it takes the signal from the program, and
+  // with several threads its handler may outlive what it points to.
+  void Configure(z3::solver& solver, unsigned rlimit) {
+    z3::params params(context_);
+    params.set("rlimit", rlimit);
+    params.set("ctrl_c", false);
+    solver.set(params);
   }
 
   z3::check_result Check(z3::solver& solver) {
@@ -117,9 +124,7 @@ class Solver::Impl {
       v.push_back(context_.constant(context_.int_symbol(k), context_.real_sort()));
     }
     z3::solver solver(context_, DegreeOf(problem) > 1 ? "QF_NRA" : "QF_LRA");
-    z3::params params(context_);
-    params.set("rlimit", limits_.real_rlimit);
-    solver.set(params);
+    Configure(solver, limits_.real_rlimit);
     for (const auto& d : problem.definitions) solver.add(v[d.variable] == Sum(d.equals, v));
     for (const auto& m : problem.maxima) {
       z3::expr_vector attained(context_);
