@@ -13,6 +13,7 @@
 
 #include "core/base/bytes.h"
 #include "core/rules/canonical.h"
+#include "verifier/certify/certify.h"
 #include "verifier/prove.h"
 
 namespace tenon::verifier {
@@ -138,6 +139,11 @@ StatusOr<convert::ProofVerdict> ProveBytes(std::string_view bytes, std::uint32_t
                             .reason = verdict.reason,
                             .repeatable = verdict.repeatable,
                             .rlimit = std::uint64_t(verdict.counters.rlimit)};
+  // A rule without an argument for something is proved all the same, and goes without.
+  if (verdict.kind == VerdictKind::kProved) {
+    auto certificate = certify::Certify(rule);
+    if (certificate.ok()) out.certificate = *std::move(certificate);
+  }
   if (verdict.counterexample) out.reason = Print(*verdict.counterexample);
   if (out.reason.size() > kReasonBytesMax) out.reason.resize(kReasonBytesMax);
   return out;

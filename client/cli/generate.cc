@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <set>
 #include <thread>
 
 #include <fmt/core.h>
@@ -15,6 +16,7 @@
 #include "core/rules/canonical.h"
 #include "core/rules/text.h"
 #include "proto/convert/universe.h"
+#include "verifier/certify/certify.h"
 #include "verifier/prove.h"
 
 namespace tenon::cli {
@@ -98,6 +100,10 @@ class ProofPool {
       if (!answers[k].ok()) return answers[k].status();
       const verifier::Verdict& verdict = *answers[k];
       out.push_back(Coarse(verdict.kind));
+      if (verdict.kind == verifier::VerdictKind::kProved) {
+        ASSIGN_OR_RETURN(std::string bytes, rules::CanonicalBytes(*batch[k]));
+        proved_.insert(std::move(bytes));
+      }
       if (verdict.kind == verifier::VerdictKind::kProved) continue;
       std::string reason = verdict.reason;
       if (verdict.counterexample) reason = verifier::Print(*verdict.counterexample);
@@ -108,10 +114,32 @@ class ProofPool {
     return out;
   }
 
+  // Gives the rules that were proved as they stand their certificates. As on a cluster, a rule that
+  // has none is published all the same.
+  void Certify(pack::Content& content) {
+    std::atomic<std::size_t> next{0};
+    const auto work = [&] {
+      for (std::size_t k = next++; k < content.rules.size(); k = next++) {
+        pack::PackedRule& packed = content.rules[k];
+        const auto bytes = rules::CanonicalBytes(packed.rule);
+        if (!bytes.ok() || !proved_.contains(*bytes)) continue;
+        auto certificate = certify::Certify(packed.rule, options_.budget.solver);
+        if (certificate.ok()) packed.certificate = *std::move(certificate);
+      }
+    };
+    {
+      std::vector<std::jthread> helpers;
+      const std::size_t extra = std::min<std::size_t>(threads_, content.rules.size());
+      for (std::size_t t = 1; t < extra; ++t) helpers.emplace_back(work);
+      work();
+    }
+  }
+
  private:
   const GenerateOptions& options_;
   GenerateReport& report_;
   unsigned threads_ = 1;
+  std::set<std::string> proved_;  // By canonical bytes.
 };
 
 }  // namespace
@@ -162,6 +190,7 @@ StatusOr<Generated> Generate(const graph::Universe& universe, const GenerateOpti
   }
   const auto prover = [&](std::span<const rules::Rule* const> batch) { return pool.Prove(batch); };
   ASSIGN_OR_RETURN(publish::Made made, publish::MakeContent(input, prover, progress));
+  pool.Certify(made.content);
   report.candidates = made.content.counts.candidates;
   report.proved = made.content.counts.proved;
   report.refuted = made.content.counts.refuted;

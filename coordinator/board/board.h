@@ -124,6 +124,8 @@ class Board {
   Status BeginRound(std::uint64_t job, std::vector<std::string> rules);
   // Once all are there, in order. Nothing: not yet.
   std::optional<std::vector<convert::VerdictKind>> RoundResult(std::uint64_t job) const;
+  // Of a rule that a round has proved; empty when the verifier gave none.
+  StatusOr<std::string> Certificate(std::uint64_t job, const std::string& rule) const;
   void BeginPublishing(std::uint64_t job);
   struct Outcome {
     convert::GenerationCounts counts;
@@ -241,8 +243,8 @@ class Board {
                         Milliseconds cpu, Now now);
   Status RecordVerdicts(JobEntry& job, std::span<const std::string> rules,
                         std::span<const convert::ProofVerdict> verdicts);
-  StatusOr<std::optional<convert::VerdictKind>> Known(const JobEntry& job,
-                                                      const std::string& rule) const;
+  StatusOr<std::optional<convert::ProofVerdict>> Known(std::uint64_t job,
+                                                       const std::string& rule) const;
 
   Journal& journal_;
   Options options_;

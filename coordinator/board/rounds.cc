@@ -120,17 +120,23 @@ Status Board::RecordVerdicts(JobEntry& job, std::span<const std::string> rules,
   return OkStatus();
 }
 
-StatusOr<std::optional<convert::VerdictKind>> Board::Known(const JobEntry& job,
-                                                           const std::string& rule) const {
+StatusOr<std::optional<convert::ProofVerdict>> Board::Known(std::uint64_t job,
+                                                            const std::string& rule) const {
   for (const std::string& key :
-       {JobVerdictKey(job.number, rule),
+       {JobVerdictKey(job, rule),
         VerdictKey(options_.semantics_version, options_.budget_scale, rule)}) {
     ASSIGN_OR_RETURN(const auto bytes, journal_.Get(store::Family::kVerdicts, key));
     if (!bytes) continue;
-    ASSIGN_OR_RETURN(const convert::ProofVerdict verdict, DecodeVerdict(*bytes));
-    return std::optional(verdict.kind);
+    ASSIGN_OR_RETURN(convert::ProofVerdict verdict, DecodeVerdict(*bytes));
+    return std::optional(std::move(verdict));
   }
-  return std::optional<convert::VerdictKind>();
+  return std::optional<convert::ProofVerdict>();
+}
+
+StatusOr<std::string> Board::Certificate(std::uint64_t job, const std::string& rule) const {
+  ASSIGN_OR_RETURN(auto verdict, Known(job, rule));
+  if (!verdict || verdict->kind != convert::VerdictKind::kProved) return std::string();
+  return std::move(verdict->certificate);
 }
 
 // Rules that are proved together and kill their verifiers are tried apart. One that does so alone
@@ -200,9 +206,9 @@ Status Board::BeginRound(std::uint64_t number, std::vector<std::string> rules) {
   std::set<std::string> distinct;
   for (const std::string& rule : rules) {
     if (!distinct.insert(rule).second) continue;
-    ASSIGN_OR_RETURN(const auto verdict, Known(job, rule));
+    ASSIGN_OR_RETURN(const auto verdict, Known(number, rule));
     if (verdict) {
-      known[rule] = *verdict;
+      known[rule] = verdict->kind;
     } else {
       missing.push_back(rule);
     }

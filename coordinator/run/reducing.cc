@@ -130,6 +130,11 @@ Status Coordinator::ReduceJob(const board::Collected& job, std::stop_token stop)
   };
   const auto progress = [&](const publish::Progress&) { return IsWanted(job.job, stop); };
   ASSIGN_OR_RETURN(publish::Made made, publish::MakeContent(found, prover, progress));
+  for (pack::PackedRule& packed : made.content.rules) {
+    ASSIGN_OR_RETURN(const std::string rule, rules::CanonicalBytes(packed.rule));
+    const absl::MutexLock lock(&mutex_);
+    ASSIGN_OR_RETURN(packed.certificate, board_->Certificate(job.job, rule));
+  }
 
   {
     const absl::MutexLock lock(&mutex_);

@@ -26,6 +26,7 @@
 #include "core/rules/canonical.h"
 #include "proto/convert/universe.h"
 #include "store/serve.h"
+#include "verifier/certify/certify.h"
 #include "verifier/prove.h"
 #include "worker/enumerate.h"
 #include "worker/serve.h"
@@ -182,6 +183,10 @@ class ServiceTest : public testing::Test {
       v.kind = static_cast<convert::VerdictKind>(verdict.kind);
       v.reason = verdict.reason;
       v.repeatable = verdict.repeatable;
+      if (verdict.kind == verifier::VerdictKind::kProved) {
+        auto certificate = certify::Certify(rule);
+        if (certificate.ok()) v.certificate = *std::move(certificate);
+      }
       result.verdicts.push_back(std::move(v));
     }
     return rpc::Outcome{std::move(result), 3ms};

@@ -155,7 +155,7 @@ StatusOr<Checked> Check(const rules::Rule& rule, std::string_view certificate) {
   const auto refused = [&](std::string_view why) {
     return base::FailedPrecondition(fmt::format("certificate of rule {}: {}", rule.name, why));
   };
-  if (certificate.size() > kCertificateBytesMax) return damaged("more than 1 MiB");
+  if (certificate.size() > kCertificateBytesMax) return damaged("more than 512 KiB");
   if (certificate.size() < 4) return damaged("the bytes end early");
   std::string body(certificate.substr(0, certificate.size() - 4));
   Finish(body);

@@ -21,7 +21,7 @@ namespace tenon::cert {
 
 // Part of what a certificate means: another limit may ask other questions.
 inline constexpr verifier::DriverLimits kLimits{};
-inline constexpr std::size_t kCertificateBytesMax = std::size_t{1} << 20;
+inline constexpr std::size_t kCertificateBytesMax = std::size_t{1} << 19;
 
 struct Checked {
   int answers = 0;    // Questions that the proof asked ..

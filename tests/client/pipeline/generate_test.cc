@@ -13,6 +13,7 @@
 #include "core/rules/instance.h"
 #include "core/rules/text.h"
 #include "proto/convert/universe.h"
+#include "verifier/cert/check.h"
 
 namespace tenon::cli {
 namespace {
@@ -67,6 +68,8 @@ void ExpectSound(const Generated& g) {
   rules::Dice dice(11);
   for (const pack::PackedRule& p : g.content.rules) {
     EXPECT_TRUE(rules::LooksTrue(p.rule, dice, 200)) << rules::PrintRule(p.rule);
+    const auto checked = cert::Check(p.rule, p.certificate);
+    EXPECT_TRUE(checked.ok()) << base::Message(checked.status());
   }
   const auto bytes = pack::EncodeContent(g.content);
   ASSERT_TRUE(bytes.ok()) << base::Message(bytes.status());
