@@ -32,7 +32,7 @@ SELECTOR = {"matchLabels": TEXT}
 PROBE = {"exec": {"command": [str]}, "httpGet": {"path": str, "port": str}, "periodSeconds": int,
          "timeoutSeconds": int, "failureThreshold": int}
 CONTAINER = {
-    "name": str, "image": str, "args": [str],
+    "name": str, "image": str, "command": [str], "args": [str],
     "env": [{"name": str, "valueFrom": {"fieldRef": {"fieldPath": str}}}],
     "ports": [{"name": str, "containerPort": int}],
     "startupProbe": PROBE, "readinessProbe": PROBE, "livenessProbe": PROBE,
@@ -46,8 +46,8 @@ POD = {
     "automountServiceAccountToken": bool,
     "securityContext": {"runAsNonRoot": bool, "runAsUser": int, "runAsGroup": int, "fsGroup": int,
                         "seccompProfile": {"type": str}},
-    "containers": [CONTAINER],
-    "volumes": [{"name": str, "emptyDir": {},
+    "containers": [CONTAINER], "initContainers": [CONTAINER],
+    "volumes": [{"name": str, "emptyDir": {"medium": str},
                  "secret": {"secretName": str, "items": [{"key": str, "path": str}]}}],
 }
 TEMPLATE = {"metadata": META, "spec": POD}
@@ -218,7 +218,8 @@ class Manifests(unittest.TestCase):
             pod, c = pod_of(w), container_of(w)
             volumes = {v["name"]: v for v in pod["volumes"]}
             claims = {v["metadata"]["name"] for v in w["spec"].get("volumeClaimTemplates", [])}
-            mounts = {m["name"]: m["mountPath"] for m in c["volumeMounts"]}
+            first = pod.get("initContainers", [])
+            mounts = {m["name"]: m["mountPath"] for x in [c, *first] for m in x["volumeMounts"]}
             self.assertEqual(set(mounts), set(volumes) | claims)
             files = set()
             for name, volume in volumes.items():
@@ -230,7 +231,7 @@ class Manifests(unittest.TestCase):
                     self.assertLessEqual(items, keys)
                     keys = {i["path"] for i in volume["secret"]["items"]}
                 files |= {mounts[name] + "/" + k for k in keys}
-            used = set(re.findall(r"/etc/tenon/[\w./-]+", str(c))) - set(mounts.values())
+            used = set(re.findall(r"/etc/tenon/[\w./-]+", str([c, first]))) - set(mounts.values())
             self.assertTrue(used)
             self.assertLessEqual(used, files)
             # Only servers get the key.
@@ -245,10 +246,11 @@ class Manifests(unittest.TestCase):
     def test_pods_may_do_little(self):
         for w in workloads():
             self.assertTrue(pod_of(w)["securityContext"]["runAsNonRoot"])
-            context = container_of(w)["securityContext"]
-            self.assertTrue(context["readOnlyRootFilesystem"])
-            self.assertFalse(context["allowPrivilegeEscalation"])
-            self.assertEqual(context["capabilities"]["drop"], ["ALL"])
+            for c in [container_of(w), *pod_of(w).get("initContainers", [])]:
+                context = c["securityContext"]
+                self.assertTrue(context["readOnlyRootFilesystem"])
+                self.assertFalse(context["allowPrivilegeEscalation"])
+                self.assertEqual(context["capabilities"]["drop"], ["ALL"])
 
     def test_the_program_has_the_flags(self):
         for w in workloads():
@@ -266,10 +268,10 @@ class PodsHere(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.mkdtemp(prefix="tenon-pods-")
         self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
-        for name in ("tls", "node", "signing", "made"):
+        for name in ("tls", "node", "signing", "made", "run"):
             os.mkdir(self.path(name))
-        self.replace = {"/etc/tenon": self.folder, "0.0.0.0:7480": "127.0.0.1:0",
-                        "0.0.0.0:7400": "127.0.0.1:0"}
+        self.replace = {"/etc/tenon": self.folder, "/run/tenon": self.path("run"),
+                        "0.0.0.0:7480": "127.0.0.1:0", "0.0.0.0:7400": "127.0.0.1:0"}
 
     def path(self, *names):
         return os.path.join(self.folder, *names)
@@ -286,6 +288,7 @@ class PodsHere(unittest.TestCase):
         for name, to in (("ca.crt", "tls"), ("tls.crt", "tls"), ("tls.key", "tls"),
                          ("token", "node"), ("key", "signing")):
             shutil.move(self.path("made", name), self.path(to, name))
+            os.chmod(self.path(to, name), 0o640)  # As the kubelet does for a pod with a group.
         os.rename(self.path("made"), self.path("tokens"))
         by_role = {role_of(w): w for w in workloads()}
         coordinator = self.start(by_role["coordinator"])
@@ -323,6 +326,11 @@ class PodsHere(unittest.TestCase):
     def start(self, workload, name=None):
         """Starts a pod's command; returns HOST:PORT of what listens, if anything."""
         name = name or role_of(workload)
+        for first in pod_of(workload).get("initContainers", []):
+            command = first["command"]
+            for old, new in self.replace.items():
+                command = [a.replace(old, new) for a in command]
+            subprocess.run(command, check=True)
         arguments = []
         for argument in container_of(workload)["args"]:
             for old, new in {**self.replace, "/var/lib/tenon": self.path("data-" + name)}.items():

@@ -244,7 +244,8 @@ class Cluster(Folder):
             time.sleep(0.1)
 
     def submit(self, *command):
-        out = self.run_it(["sbatch", "--parsable", *command])
+        # Little memory: that of three nodes is one machine's.
+        out = self.run_it(["sbatch", "--parsable", "--mem-per-cpu=300", *command])
         self.assertEqual(out.returncode, 0, out.stderr)
         return out.stdout.strip().split(";")[0]
 
