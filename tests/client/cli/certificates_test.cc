@@ -1,0 +1,118 @@
+// tenon-check and tenon check-certificates on packs, as a stranger would use them.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "client/registry/pack_file.h"
+#include "tests/support/process.h"
+
+namespace tenon {
+namespace {
+
+using nlohmann::json;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using testing::RunResult;
+
+constexpr const char* kSmall = R"(name: "small"
+outputs: SINGLE
+max_operators: 2
+input { name: "a" kind: ACTIVATION shape: [2, 3] }
+operator { name: "Relu" }
+operator { name: "Transpose" attribute { name: "perm" value { ints { at: [1, 0] } } } }
+)";
+
+class CertificatesTest : public ::testing::Test {
+ protected:
+  RunResult Tenon(const std::vector<std::string>& arguments) const {
+    return testing::Tenon(arguments, {.environment = {{"HOME", home_.path()},
+                                                      {"XDG_CONFIG_HOME", home_ / "config"},
+                                                      {"XDG_CACHE_HOME", home_ / "cache"}}});
+  }
+  RunResult Check(std::vector<std::string> arguments) const {
+    arguments.insert(arguments.begin(), testing::Binary("tenon-check"));
+    return testing::Run(arguments);
+  }
+  void SetUp() override {
+    const std::string universe = home_.Write("small.textproto", kSmall);
+    ASSERT_EQ(Tenon({"generate", "--universe", universe, "--out", pack()}).exit_code, 0);
+  }
+  // The pack with the certificates changed by `change`, unsigned.
+  template <class F>
+  std::string Changed(F change) const {
+    auto file = registry::ReadPackFile(pack());
+    EXPECT_TRUE(file.ok());
+    change(file->content.rules);
+    const std::string path = home_ / "changed.pack";
+    EXPECT_TRUE(registry::WritePackFile(path, *file, nullptr).ok());
+    return path;
+  }
+  std::string pack() const { return home_ / "small.pack"; }
+
+  testing::TempFolder home_;
+};
+
+TEST_F(CertificatesTest, GeneratedPacksAreProvedByTheirCertificates) {
+  const RunResult r = Check({"--json", pack()});
+  EXPECT_EQ(r.exit_code, 0) << r.err;
+  const json report = json::parse(r.out);
+  EXPECT_EQ(report["proved"], report["rules"]);
+  EXPECT_GE(report["rules"], 3);
+  const RunResult same = Tenon({"check-certificates", pack(), "--json", "-"});
+  EXPECT_EQ(same.exit_code, 0) << same.err;
+  EXPECT_EQ(json::parse(same.out)[0]["proved"], report["rules"]);
+  const RunResult verified = Tenon({"pack", "verify", pack(), "--json", "-"});
+  EXPECT_EQ(json::parse(verified.out)[0]["certificates"], report["rules"]);
+}
+
+TEST_F(CertificatesTest, ARuleWithoutOneIsRefusedAndCanGetOne) {
+  const std::string path = Changed([](auto& rules) { rules[0].certificate.clear(); });
+  EXPECT_EQ(Check({path}).exit_code, 1);
+  EXPECT_EQ(Tenon({"check-certificates", path}).exit_code, 1);
+  EXPECT_EQ(Tenon({"pack", "certify", path}).exit_code, 0);
+  EXPECT_EQ(Check({path}).exit_code, 0);
+  EXPECT_EQ(Tenon({"pack", "diff", "--content", pack(), path}).exit_code, 0);
+}
+
+TEST_F(CertificatesTest, TheCertificateOfAnotherRuleIsRefused) {
+  const std::string path =
+      Changed([](auto& rules) { rules[0].certificate = rules[1].certificate; });
+  const RunResult r = Check({"--json", path});
+  EXPECT_EQ(r.exit_code, 1);
+  EXPECT_THAT(json::parse(r.out)["refused"][0]["reason"].template get<std::string>(),
+              HasSubstr("of another rule"));
+  EXPECT_EQ(Tenon({"check-certificates", path}).exit_code, 1);
+  EXPECT_NE(Tenon({"pack", "verify", path}).exit_code, 0);
+}
+
+TEST_F(CertificatesTest, ExitCodesTellWhatWentWrong) {
+  EXPECT_EQ(Check({}).exit_code, 2);
+  EXPECT_EQ(Check({"--what", pack()}).exit_code, 2);
+  EXPECT_EQ(Check({home_ / "none.pack"}).exit_code, 3);
+  EXPECT_EQ(Check({home_.Write("bad.pack", "no pack")}).exit_code, 3);
+  const RunResult trusted = Check({"--trusted"});
+  EXPECT_EQ(trusted.exit_code, 0);
+  EXPECT_THAT(trusted.out, HasSubstr("verifier/cert"));
+}
+
+// What it links is what has to be trusted.
+TEST_F(CertificatesTest, TheCheckerContainsNoSolverNoGrpcAndNoDatabase) {
+  const RunResult libraries = testing::Run({"ldd", testing::Binary("tenon-check")});
+  ASSERT_EQ(libraries.exit_code, 0) << libraries.err;
+  EXPECT_THAT(libraries.out, HasSubstr("libstdc++"));
+  const RunResult symbols = testing::Run({"nm", "-C", testing::Binary("tenon-check")});
+  ASSERT_EQ(symbols.exit_code, 0) << symbols.err;
+  EXPECT_THAT(symbols.out, HasSubstr("tenon::cert::Check"));
+  for (const char* name : {"z3", "grpc", "rocksdb", "protobuf"}) {
+    EXPECT_THAT(libraries.out, Not(HasSubstr(name)));
+  }
+  for (const char* name : {"Z3_", "z3::", "grpc::", "rocksdb::", "tenon::smt", "tenon::certify"}) {
+    EXPECT_EQ(symbols.out.find(name), std::string::npos) << name;
+  }
+}
+
+}  // namespace
+}  // namespace tenon
