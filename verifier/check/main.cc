@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "client/registry/pack_file.h"
+#include "trusted_lines.h"  // Generated.
 #include "verifier/cert/check.h"
-#include "verifier/check/trusted.h"
 
 namespace tenon {
 namespace {
