@@ -56,5 +56,15 @@ TEST(CertifyTest, EveryProvedRuleOfTheCorpusIsCertified) {
       check.back(), sizes[sizes.size() / 2], sizes.back());
 }
 
+TEST(CertifyTest, NoRuleThatIsNotProvedIsCertified) {
+  int rules = 0;
+  for (const CorpusRule& c : ReadCorpus()) {
+    if (c.parsed.expect == rules::Expect::kProved || !c.parsed.rule.ok()) continue;
+    ++rules;
+    EXPECT_FALSE(certify::Certify(*c.parsed.rule).ok()) << c.file << ":" << c.parsed.line;
+  }
+  EXPECT_GT(rules, 50);
+}
+
 }  // namespace
 }  // namespace tenon::verifier
