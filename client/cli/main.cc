@@ -5,6 +5,9 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <string>
@@ -29,6 +32,30 @@ struct Parsed {
 constexpr const char* kExitCodes =
     "Exit codes: 0 done; 1 the answer is no; 2 wrong usage; 3 bad input; 4 the service is "
     "unreachable; 5 internal error.";
+
+// CLI11's ranges let "nan" through, which compares with nothing.
+CLI::Validator FiniteNumber() {
+  return CLI::Validator(
+      [](std::string& text) {
+        return std::isfinite(std::strtod(text.c_str(), nullptr)) ? std::string()
+                                                                 : "must be a finite number";
+      },
+      "");
+}
+
+// Two things that are to be written must not be one file; "-" is stdout.
+void RequireDistinct(const std::vector<std::pair<std::string, std::string>>& flags_and_paths) {
+  std::error_code ignored;
+  for (auto a = flags_and_paths.begin(); a != flags_and_paths.end(); ++a) {
+    for (auto b = std::next(a); b != flags_and_paths.end(); ++b) {
+      if (a->second.empty() || b->second.empty() || a->second == "-") continue;
+      if (std::filesystem::weakly_canonical(a->second, ignored) ==
+          std::filesystem::weakly_canonical(b->second, ignored)) {
+        throw CLI::ValidationError(a->first + " and " + b->first, "name one file, " + a->second);
+      }
+    }
+  }
+}
 
 void AddJson(CLI::App& command, Parsed& parsed) {
   command.add_option("--json", parsed.json,
@@ -87,7 +114,7 @@ void AddEnumeration(CLI::App& command, EnumerationOptions& o) {
                   "Bytes, or 512MiB, 4GiB (default: most of what is free)")
       ->transform(CLI::AsSizeValue(false));
   command.add_option("--time-limit", o.time_limit_s, "Seconds; what would take longer is refused")
-      ->check(CLI::PositiveNumber)
+      ->check(CLI::PositiveNumber & FiniteNumber())
       ->capture_default_str();
 }
 
@@ -290,20 +317,21 @@ void AddOptimize(CLI::App& app, Parsed& parsed) {
   command
       ->add_option("--alpha", o.alpha,
                    "Go on from programs that cost up to this many times the best one")
-      ->check(CLI::Range(1.0, 100.0))
+      ->check(CLI::Range(1.0, 100.0) & FiniteNumber())
       ->capture_default_str();
   command->add_option("--time-limit", o.time_limit_s, "Seconds for the search")
-      ->check(CLI::PositiveNumber)
+      ->check(CLI::PositiveNumber & FiniteNumber())
       ->capture_default_str();
   command
       ->add_option("--check-time-limit", o.check_time_limit_s,
                    "Seconds for the comparison with the original")
-      ->check(CLI::PositiveNumber)
+      ->check(CLI::PositiveNumber & FiniteNumber())
       ->capture_default_str();
   command
-      ->add_option("--tolerance", o.tolerance, "Largest relative error of a result that is written")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
+      ->add_option("--tolerance", o.tolerance,
+                   "Largest relative error of a result that is written (default: 1e-4, more for "
+                   "models in 16 bits)")
+      ->check(CLI::PositiveNumber & FiniteNumber());
   command->add_option("--without", o.without,
                       "Leave out rules whose name or text contains this; may be repeated");
   command->add_flag("--fast-math", o.fast_math,
@@ -313,6 +341,7 @@ void AddOptimize(CLI::App& app, Parsed& parsed) {
   command->add_option("--report", o.report, "Write what was done as JSON, for `tenon explain`");
   AddJson(*command, parsed);
   command->callback([&parsed, options] {
+    RequireDistinct({{"-o", options->out}, {"--report", options->report}, {"--json", parsed.json}});
     parsed.run = [&parsed, options](Context& c) {
       options->json = parsed.json;
       return OptimizeCommand(c, *options);

@@ -133,7 +133,7 @@ struct OptimizeOptions {
   double time_limit_s = 60;
   std::vector<std::string> without;
   bool fast_math = false;
-  double tolerance = 1e-4;
+  std::optional<double> tolerance;  // None: what the element types of the model explain.
   double check_time_limit_s = 60;
   std::uint64_t seed = 1;
   std::string report;

@@ -62,14 +62,25 @@ StatusOr<std::vector<SearchRule>> ReadRules(const OptimizeOptions& options, Cons
   return rules;
 }
 
+// The largest error that rounding to the coarsest type of the model explains: folded weights are
+// rounded to it once. 1e-4 for float32, and as many roundings for the short types.
+double DefaultTolerance(const graph::Graph& g) {
+  double tolerance = 1e-4;
+  for (std::size_t id = 0; id < g.size(); ++id) {
+    const graph::DataType type = g.node(static_cast<graph::NodeId>(id)).type->dtype;
+    if (type == graph::DataType::kFloat16) tolerance = std::max(tolerance, 8.0 / 1024);
+    if (type == graph::DataType::kBfloat16) tolerance = std::max(tolerance, 8.0 / 128);
+  }
+  return tolerance;
+}
+
 // What `optimized` must fulfil to be written.
-Status Accept(const Comparison& comparison, const OptimizeOptions& options) {
-  if (comparison.max_relative_error <= options.tolerance) return OkStatus();
+Status Accept(const Comparison& comparison, const OptimizeOptions& options, double tolerance) {
+  if (comparison.max_relative_error <= tolerance) return OkStatus();
   return base::FailedPrecondition(fmt::format(
       "the result differs from {} by {:.2g} (relative) at {}, more than --tolerance {:g}; nothing "
-      "was "
-      "written; please report the model and the packs",
-      options.model, comparison.max_relative_error, comparison.worst, options.tolerance));
+      "was written; please report the model and the packs",
+      options.model, comparison.max_relative_error, comparison.worst, tolerance));
 }
 
 optimizer::ReportCheck CheckOf(const Comparison& comparison) {
@@ -164,7 +175,8 @@ Outcome OptimizeCommand(Context& context, const OptimizeOptions& options) {
                    optimizer::Compare(
                        original, optimized,
                        {.seed = options.seed, .budget = Milliseconds(options.check_time_limit_s)}));
-  RETURN_IF_ERROR(Accept(comparison, options));
+  RETURN_IF_ERROR(
+      Accept(comparison, options, options.tolerance.value_or(DefaultTolerance(original.graph()))));
   console.Progress("write", 0, 0);
   ASSIGN_OR_RETURN(const optimizer::ExportSummary written,
                    optimizer::Export(optimized, options.out));
