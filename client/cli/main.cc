@@ -45,12 +45,14 @@ CLI::Validator FiniteNumber() {
 
 // Two things that are to be written must not be one file; "-" is stdout.
 void RequireDistinct(const std::vector<std::pair<std::string, std::string>>& flags_and_paths) {
-  std::error_code ignored;
+  const auto place = [](const std::string& path) {
+    std::error_code ignored;
+    return std::filesystem::weakly_canonical(std::filesystem::absolute(path, ignored), ignored);
+  };
   for (auto a = flags_and_paths.begin(); a != flags_and_paths.end(); ++a) {
     for (auto b = std::next(a); b != flags_and_paths.end(); ++b) {
       if (a->second.empty() || b->second.empty() || a->second == "-") continue;
-      if (std::filesystem::weakly_canonical(a->second, ignored) ==
-          std::filesystem::weakly_canonical(b->second, ignored)) {
+      if (place(a->second) == place(b->second)) {
         throw CLI::ValidationError(a->first + " and " + b->first, "name one file, " + a->second);
       }
     }
