@@ -6,6 +6,7 @@
 #include <fmt/core.h>
 
 #include "core/base/check.h"
+#include "core/base/integer.h"
 
 namespace tenon::base {
 namespace {
@@ -44,11 +45,6 @@ std::optional<Monomial> Over(const Monomial& a, const Monomial& b) {
   }
   if (j < db) return std::nullopt;
   return m;
-}
-
-std::int64_t FloorDivide(std::int64_t n, std::int64_t d) {
-  const std::int64_t q = n / d;
-  return q - (n % d != 0 && (n % d < 0) != (d < 0) ? 1 : 0);
 }
 
 std::size_t Mix(std::size_t h, std::uint64_t x) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "core/base/check.h"
+#include "core/base/integer.h"
 
 namespace tenon::eval {
 namespace {
@@ -31,9 +32,7 @@ struct Maybe {
   bool can_fail = true;
 };
 
-std::int64_t FloorDivide(std::int64_t n, std::int64_t d) {
-  return n / d - (n % d != 0 && n < 0 ? 1 : 0);
-}
+using base::FloorDivide;
 
 struct Boxes {
   struct Scalar {};

@@ -8,6 +8,7 @@
 
 #include <fmt/core.h>
 
+#include "core/base/integer.h"
 #include "core/base/status.h"
 #include "core/eval/tensor.h"
 #include "core/graph/graph.h"
@@ -23,7 +24,7 @@ struct ConcreteSizes {
   using Bool = bool;
   Index Const(std::int64_t v) { return v; }
   Index Value(const ops::Size& s) { return s.constant(); }
-  Index FloorDiv(Index n, Index d) { return n / d - (n % d != 0 && (n < 0) != (d < 0) ? 1 : 0); }
+  Index FloorDiv(Index n, Index d) { return base::FloorDivide(n, d); }
   Bool Lt(Index a, Index b) { return a < b; }
   Bool Le(Index a, Index b) { return a <= b; }
   Bool Eq(Index a, Index b) { return a == b; }
