@@ -12,10 +12,10 @@
 #include <fmt/format.h>
 #include <grpcpp/grpcpp.h>
 
-#include "absl/synchronization/mutex.h"
 #include "client/registry/sha256.h"
 #include "core/base/crc32c.h"
 #include "core/base/kill_point.h"
+#include "core/base/mutex.h"
 #include "proto/convert/status.h"
 #include "store/artifact.h"
 #include "store/run.h"
@@ -72,15 +72,15 @@ class Tables {
  public:
   Status Load(const Store& store) {
     ASSIGN_OR_RETURN(const std::vector<std::uint64_t> dropped, DroppedTables(store));
-    const absl::WriterMutexLock lock(&mutex_);
+    const base::WriterLock lock(mutex_);
     dropped_.insert(dropped.begin(), dropped.end());
     return OkStatus();
   }
   void MarkDropped(std::uint64_t table) {
-    const absl::WriterMutexLock lock(&mutex_);
+    const base::WriterLock lock(mutex_);
     dropped_.insert(table);
   }
-  absl::Mutex& mutex() ABSL_LOCK_RETURNED(mutex_) { return mutex_; }
+  base::SharedMutex& mutex() ABSL_LOCK_RETURNED(mutex_) { return mutex_; }
   Status Check(std::uint64_t table) const ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
     if (dropped_.count(table) == 0) return OkStatus();
     return convert::WithDetails(
@@ -90,7 +90,7 @@ class Tables {
   }
 
  private:
-  absl::Mutex mutex_;
+  base::SharedMutex mutex_;
   std::set<std::uint64_t> dropped_ ABSL_GUARDED_BY(mutex_);
 };
 
@@ -111,13 +111,13 @@ class Committer {
         thread_([this](std::stop_token stop) { Run(stop); }) {}
   ~Committer() {
     thread_.request_stop();
-    const absl::MutexLock lock(&mutex_);
+    const base::MutexLock lock(mutex_);
     stopping_ = true;
   }
 
   void Add(std::shared_ptr<Writer> writer, std::uint64_t sequence, const RunKey& key,
            std::string run) {
-    const absl::MutexLock lock(&mutex_);
+    const base::MutexLock lock(mutex_);
     queued_bytes_ += run.size();
     items_.push_back({std::move(writer), sequence, key, std::move(run)});
   }
@@ -137,7 +137,7 @@ class Committer {
 
   Status Write(std::vector<Item>& items) {
     RETURN_IF_ERROR(disk_.Check());
-    const absl::ReaderMutexLock lock(&tables_.mutex());
+    const base::ReaderLock lock(tables_.mutex());
     Batch batch;
     for (Item& item : items) {
       item.late = tables_.Check(item.key.job);
@@ -147,11 +147,11 @@ class Committer {
   }
 
   std::vector<Item> Take() {
-    const absl::MutexLock lock(&mutex_);
+    const base::MutexLock lock(mutex_);
     const auto ready = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
       return stopping_ || !items_.empty();
     };
-    mutex_.Await(absl::Condition(&ready));
+    mutex_.Await(ready);
     std::vector<Item> out;
     for (std::size_t bytes = 0; !items_.empty() && bytes < kCommitBytes;) {
       bytes += items_.front().run.size();
@@ -192,7 +192,7 @@ class Committer {
   Store& store_;
   const DiskGuard& disk_;
   Tables& tables_;
-  absl::Mutex mutex_;
+  base::Mutex mutex_;
   std::deque<Item> items_ ABSL_GUARDED_BY(mutex_);
   std::atomic<std::size_t> queued_bytes_ = 0;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
@@ -227,7 +227,7 @@ class PutRunsCall final : public grpc::ServerBidiReactor<v1::PutRunsRequest, v1:
   }
 
   void OnReadDone(bool ok) override {
-    const absl::MutexLock lock(&mutex_);
+    const base::MutexLock lock(mutex_);
     if (!ok) {
       closed_ = true;
       FinishWhenDone();
@@ -244,7 +244,7 @@ class PutRunsCall final : public grpc::ServerBidiReactor<v1::PutRunsRequest, v1:
   }
 
   void Committed(std::uint64_t sequence, std::size_t bytes, const Status& status) override {
-    const absl::MutexLock lock(&mutex_);
+    const base::MutexLock lock(mutex_);
     queued_bytes_ -= bytes;
     if (finished_) return;
     if (!status.ok()) return End(status);
@@ -258,7 +258,7 @@ class PutRunsCall final : public grpc::ServerBidiReactor<v1::PutRunsRequest, v1:
   }
 
   void OnWriteDone(bool ok) override {
-    const absl::MutexLock lock(&mutex_);
+    const base::MutexLock lock(mutex_);
     writing_ = false;
     if (finished_) {  // It waited for this write.
       Finish(ToGrpc(end_));
@@ -270,7 +270,7 @@ class PutRunsCall final : public grpc::ServerBidiReactor<v1::PutRunsRequest, v1:
   }
 
   void OnCancel() override {
-    const absl::MutexLock lock(&mutex_);
+    const base::MutexLock lock(mutex_);
     if (!finished_) End(absl::CancelledError("the client is gone"));
   }
 
@@ -309,7 +309,7 @@ class PutRunsCall final : public grpc::ServerBidiReactor<v1::PutRunsRequest, v1:
 
   Committer& committer_;
   std::shared_ptr<PutRunsCall> self_;
-  absl::Mutex mutex_;
+  base::Mutex mutex_;
   v1::PutRunsRequest request_;
   v1::PutRunsResponse response_ ABSL_GUARDED_BY(mutex_);
   std::uint64_t queued_ ABSL_GUARDED_BY(mutex_) = 0;     // Sequence numbers.
@@ -435,7 +435,7 @@ class Service final
       if (status.ok()) status = disk_.Check();
     }
     if (status.ok()) {
-      const absl::ReaderMutexLock lock(&tables_.mutex());
+      const base::ReaderLock lock(tables_.mutex());
       status = tables_.Check(upload.table());
       if (status.ok()) status = upload.Commit();
     }

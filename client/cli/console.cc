@@ -116,21 +116,21 @@ Console::Console(const ConsoleOptions& options)
 
 void Console::Print(std::string_view line) {
   if (options_.json_on_stdout) return;
-  absl::MutexLock lock(&mutex_);
+  base::MutexLock lock(mutex_);
   ClearBar();
   const int error = WriteAll(STDOUT_FILENO, std::string(line) + "\n");
   if (output_error_ == 0) output_error_ = error;
 }
 
 void Console::PrintDocument(std::string_view text) {
-  absl::MutexLock lock(&mutex_);
+  base::MutexLock lock(mutex_);
   ClearBar();
   const int error = WriteAll(STDOUT_FILENO, text);
   if (output_error_ == 0) output_error_ = error;
 }
 
 Status Console::OutputStatus() {
-  absl::MutexLock lock(&mutex_);
+  base::MutexLock lock(mutex_);
   if (output_error_ == 0 || output_error_ == EPIPE) return OkStatus();
   return base::ResourceExhausted(fmt::format(
       "cannot write the result to stdout: {}; send it elsewhere", std::strerror(output_error_)));
@@ -172,13 +172,13 @@ void Console::Log(std::string_view event, const Fields& fields) {
     line = std::string(event);
     for (const auto& [name, value] : fields) line += fmt::format(" {}={}", name, value);
   }
-  absl::MutexLock lock(&mutex_);
+  base::MutexLock lock(mutex_);
   ClearBar();
   spdlog::info(line);
 }
 
 void Console::Warn(std::string_view message) {
-  absl::MutexLock lock(&mutex_);
+  base::MutexLock lock(mutex_);
   ClearBar();
   if (options_.log_format == LogFormat::kJson) {
     spdlog::warn(fmt::format("\"event\":\"warning\",\"message\":{}", Quoted(message)));
@@ -189,7 +189,7 @@ void Console::Warn(std::string_view message) {
 
 void Console::Progress(std::string_view stage, std::uint64_t done, std::uint64_t total) {
   const auto now = Clock::now();
-  absl::MutexLock lock(&mutex_);
+  base::MutexLock lock(mutex_);
   const bool other = stage != stage_;
   if (other) {
     Finish(now);
@@ -205,7 +205,7 @@ void Console::Progress(std::string_view stage, std::uint64_t done, std::uint64_t
 }
 
 void Console::EndProgress() {
-  absl::MutexLock lock(&mutex_);
+  base::MutexLock lock(mutex_);
   Finish(Clock::now());
 }
 

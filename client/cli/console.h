@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "absl/synchronization/mutex.h"
+#include "core/base/mutex.h"
 #include "core/base/status.h"
 
 namespace tenon::cli {
@@ -83,7 +83,7 @@ class Console {
   const bool bars_;    // stderr redraws.
   const bool colors_;  // stdout shows colours.
 
-  absl::Mutex mutex_;
+  base::Mutex mutex_;
   std::string stage_ ABSL_GUARDED_BY(mutex_);
   std::uint64_t done_ ABSL_GUARDED_BY(mutex_) = 0;
   std::uint64_t total_ ABSL_GUARDED_BY(mutex_) = 0;

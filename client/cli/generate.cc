@@ -10,8 +10,8 @@
 
 #include <fmt/core.h>
 
-#include "absl/synchronization/mutex.h"
 #include "coordinator/publish/content.h"
+#include "core/base/mutex.h"
 #include "core/graph/classes.h"
 #include "core/rules/canonical.h"
 #include "core/rules/text.h"
@@ -71,7 +71,7 @@ class ProofPool {
     std::vector<StatusOr<verifier::Verdict>> answers(batch.size(), base::Internal("not asked"));
     std::atomic<std::size_t> next{0};
     std::atomic<bool> stop{false};
-    absl::Mutex progress_mutex;
+    base::Mutex progress_mutex;
     std::size_t done = 0;
     double seconds = 0;
     const auto work = [&] {
@@ -80,11 +80,11 @@ class ProofPool {
         const auto canonical = rules::Canonical(*batch[k]);
         answers[k] = canonical.ok() ? verifier::Prove(*canonical, options_.budget)
                                     : NoCanonicalForm(canonical.status());
-        const absl::MutexLock lock(&progress_mutex);
+        const base::MutexLock lock(progress_mutex);
         ++done;
         if (options_.progress && !options_.progress({"proofs", done, batch.size()})) stop = true;
       }
-      const absl::MutexLock lock(&progress_mutex);
+      const base::MutexLock lock(progress_mutex);
       seconds += Since(start);
     };
     {

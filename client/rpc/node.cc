@@ -11,9 +11,9 @@
 
 #include <fmt/format.h>
 
-#include "absl/synchronization/mutex.h"
 #include "client/rpc/work_client.h"
 #include "core/base/check.h"
+#include "core/base/mutex.h"
 
 namespace tenon::rpc {
 namespace {
@@ -55,7 +55,7 @@ class Node {
       for (unsigned k = 0; k < options_.slots; ++k) slots.emplace_back([this, k] { Slot(k); });
       slots.clear();  // Joins.
     }
-    const absl::MutexLock lock(&mutex_);
+    const base::MutexLock lock(mutex_);
     return stop.stop_requested() ? OkStatus() : failed_;
   }
 
@@ -63,7 +63,7 @@ class Node {
   // Everything of this node ends; tasks are given back.
   void Leave() {
     stop_.request_stop();
-    const absl::MutexLock lock(&mutex_);
+    const base::MutexLock lock(mutex_);
     for (auto& [lease, source] : running_) source.request_stop();
   }
 
@@ -84,7 +84,7 @@ class Node {
         Tell(NodeEvent::Kind::kTrouble, "", base::Message(answer.status()));
         if (IsFinal(answer.status())) {
           {
-            const absl::MutexLock lock(&mutex_);
+            const base::MutexLock lock(mutex_);
             failed_ = answer.status();
           }
           return Leave();
@@ -101,7 +101,7 @@ class Node {
     Tell(NodeEvent::Kind::kLeased, lease.task.id);
     std::stop_source source;
     {
-      const absl::MutexLock lock(&mutex_);
+      const base::MutexLock lock(mutex_);
       running_.insert_or_assign(lease.id, source);
       if (stop_.stop_requested()) source.request_stop();
     }
@@ -112,7 +112,7 @@ class Node {
     } else {
       GiveBack(lease, outcome.status(), source.stop_requested());
     }
-    const absl::MutexLock lock(&mutex_);
+    const base::MutexLock lock(mutex_);
     running_.erase(lease.id);
   }
 
@@ -156,7 +156,7 @@ class Node {
                               .version = options_.identity.version,
                               .draining = stop_.stop_requested()};
       {
-        const absl::MutexLock lock(&mutex_);
+        const base::MutexLock lock(mutex_);
         for (const auto& [lease, source] : running_) beat.lease_ids.push_back(lease);
       }
       const auto answer = client_.Heartbeat(beat);
@@ -164,7 +164,7 @@ class Node {
         if (answer->next_heartbeat.count() > 0) {
           pause = std::clamp(answer->next_heartbeat, kHeartbeatMin, kHeartbeatMax);
         }
-        const absl::MutexLock lock(&mutex_);
+        const base::MutexLock lock(mutex_);
         for (const std::string& lost : answer->lost_lease_ids) {
           if (const auto it = running_.find(lost); it != running_.end()) it->second.request_stop();
         }
@@ -177,7 +177,7 @@ class Node {
   const NodeOptions& options_;
   const Work& work_;
   std::stop_source stop_;
-  absl::Mutex mutex_;
+  base::Mutex mutex_;
   std::map<std::string, std::stop_source> running_ ABSL_GUARDED_BY(mutex_);  // By lease.
   Status failed_ ABSL_GUARDED_BY(mutex_) = OkStatus();
 };

@@ -11,8 +11,7 @@
 #include <grpcpp/channel.h>
 #include <grpcpp/client_context.h>
 
-#include "absl/synchronization/mutex.h"
-#include "absl/time/time.h"
+#include "core/base/mutex.h"
 #include "proto/convert/status.h"
 #include "tenon/v1/store.grpc.pb.h"
 
@@ -26,6 +25,7 @@ struct RunWriter::Impl {
 
   static constexpr Milliseconds kPauseMin{50};
   static constexpr Milliseconds kPauseMax{2000};
+  static constexpr Milliseconds kLook{200};  // How late a stop is seen.
 
   void Send(const std::stop_token& ended);
   std::optional<Milliseconds> AfterStream(const Status& status, const std::stop_token& ended);
@@ -36,7 +36,7 @@ struct RunWriter::Impl {
   const std::shared_ptr<Connection> connection;
   const Milliseconds patience;
 
-  absl::Mutex mutex;
+  base::Mutex mutex;
   // What Put and Sync wait for; a failure ends both waits.
   bool HasRoom() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
     return !failed.ok() || bytes < kUnacknowledgedBytesMax;
@@ -65,7 +65,7 @@ void RunWriter::Impl::Hear(Stream& stream) {
   v1::PutRunsResponse answer;
   bool sane = true;
   while (sane && stream.Read(&answer)) {
-    const absl::MutexLock lock(&mutex);
+    const base::MutexLock lock(mutex);
     sane = base <= answer.acknowledged() && answer.acknowledged() - base <= sent;
     while (sane && base < answer.acknowledged()) {
       bytes -= runs.front().data.size();
@@ -76,19 +76,19 @@ void RunWriter::Impl::Hear(Stream& stream) {
       owed_since = Clock::now();
     }
   }
-  const absl::MutexLock lock(&mutex);
+  const base::MutexLock lock(mutex);
   if (!sane) failed = base::Internal(connection->endpoint() + ": acknowledged what was not sent");
   broken = true;
 }
 
 // Fills in the next run to send; false when there will be none on this stream.
 bool RunWriter::Impl::WaitForWork(const std::stop_token& ended, v1::PutRunsRequest& request) {
-  const absl::MutexLock lock(&mutex);
+  const base::MutexLock lock(mutex);
   const auto ready = [this, &ended]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
     return broken || ended.stop_requested() || !failed.ok() || sent < runs.size();
   };
   // With a deadline: a stop does not wake this by itself.
-  while (!mutex.AwaitWithTimeout(absl::Condition(&ready), absl::Milliseconds(200))) {
+  while (!mutex.AwaitFor(ready, kLook)) {
   }
   if (broken || ended.stop_requested() || !failed.ok()) return false;
   const Run& run = runs[sent];
@@ -110,7 +110,7 @@ Status RunWriter::Impl::OneStream(const std::stop_token& ended) {
   connection->Prepare(context, Milliseconds(0));
   const std::stop_callback cancel(ended, [&] { context.TryCancel(); });
   {
-    const absl::MutexLock lock(&mutex);
+    const base::MutexLock lock(mutex);
     sent = 0;
     base = 0;
     broken = false;
@@ -123,7 +123,7 @@ Status RunWriter::Impl::OneStream(const std::stop_token& ended) {
     if (!stream->Write(request)) break;
   }
   const bool foreign = [&] {
-    const absl::MutexLock lock(&mutex);
+    const base::MutexLock lock(mutex);
     return !failed.ok();
   }();
   if (ended.stop_requested() || foreign) context.TryCancel();
@@ -134,7 +134,7 @@ Status RunWriter::Impl::OneStream(const std::stop_token& ended) {
 // What a stream's end means: how long to pause before the next one, or nothing: that was all.
 std::optional<Milliseconds> RunWriter::Impl::AfterStream(const Status& status,
                                                          const std::stop_token& ended) {
-  const absl::MutexLock lock(&mutex);
+  const base::MutexLock lock(mutex);
   if (!failed.ok() || ended.stop_requested()) return std::nullopt;
   if (progress) pause = kPauseMin;
   progress = false;
@@ -157,11 +157,11 @@ std::optional<Milliseconds> RunWriter::Impl::AfterStream(const Status& status,
 void RunWriter::Impl::Send(const std::stop_token& ended) {
   while (!ended.stop_requested()) {
     {  // A stream is opened only for something to send.
-      const absl::MutexLock lock(&mutex);
+      const base::MutexLock lock(mutex);
       const auto ready = [this, &ended]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
         return ended.stop_requested() || !failed.ok() || !runs.empty();
       };
-      if (!mutex.AwaitWithTimeout(absl::Condition(&ready), absl::Milliseconds(200))) continue;
+      if (!mutex.AwaitFor(ready, kLook)) continue;
       if (!failed.ok()) return;
     }
     if (ended.stop_requested()) return;
@@ -179,7 +179,7 @@ RunWriter::RunWriter(std::shared_ptr<Connection> connection, Milliseconds patien
   impl->given_up = std::make_unique<std::stop_callback<std::function<void()>>>(
       std::move(stop), std::function<void()>([impl] {
         impl->sender.request_stop();
-        const absl::MutexLock lock(&impl->mutex);
+        const base::MutexLock lock(impl->mutex);
         if (impl->failed.ok()) impl->failed = absl::CancelledError("writing runs was given up");
       }));
 }
@@ -191,8 +191,9 @@ RunWriter::~RunWriter() {
 }
 
 Status RunWriter::Put(Run run) {
-  const absl::MutexLock lock(&impl_->mutex);
-  impl_->mutex.Await(absl::Condition(impl_.get(), &Impl::HasRoom));
+  const base::MutexLock lock(impl_->mutex);
+  impl_->mutex.Await([this]()
+                         ABSL_EXCLUSIVE_LOCKS_REQUIRED(impl_->mutex) { return impl_->HasRoom(); });
   RETURN_IF_ERROR(impl_->failed);
   if (impl_->runs.empty()) impl_->owed_since = Impl::Clock::now();
   impl_->bytes += run.data.size();
@@ -201,13 +202,14 @@ Status RunWriter::Put(Run run) {
 }
 
 Status RunWriter::Sync() {
-  const absl::MutexLock lock(&impl_->mutex);
-  impl_->mutex.Await(absl::Condition(impl_.get(), &Impl::AllAcknowledged));
+  const base::MutexLock lock(impl_->mutex);
+  impl_->mutex.Await(
+      [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(impl_->mutex) { return impl_->AllAcknowledged(); });
   return impl_->failed;
 }
 
 std::uint64_t RunWriter::streams() const {
-  const absl::MutexLock lock(&impl_->mutex);
+  const base::MutexLock lock(impl_->mutex);
   return impl_->streams;
 }
 

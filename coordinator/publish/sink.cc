@@ -2,7 +2,7 @@
 
 #include <fmt/core.h>
 
-#include "absl/synchronization/mutex.h"
+#include "core/base/mutex.h"
 #include "store/store.h"
 
 namespace tenon::coordinator {
@@ -14,7 +14,7 @@ class StoreSink : public PackSink {
 
   Status Publish(const std::string& name, const std::string& version,
                  const std::string& file) override {
-    const absl::MutexLock lock(&mutex_);
+    const base::MutexLock lock(mutex_);
     const std::string key = KeyOf(name, version);
     ASSIGN_OR_RETURN(const auto before, store_.Get(store::Family::kPacks, key));
     if (!before) return store_.Put(store::Family::kPacks, key, file);
@@ -34,7 +34,7 @@ class StoreSink : public PackSink {
   }
 
   store::Store& store_;
-  absl::Mutex mutex_;  // Look-up and write are one step.
+  base::Mutex mutex_;  // Look-up and write are one step.
 };
 
 }  // namespace

@@ -107,7 +107,7 @@ StatusOr<ShelfEntry> PackShelf::Publish(const std::string& file, std::int64_t no
                    .published_at_ms = now_ms,
                    .rules = pack.content.rules.size()};
   const std::string version = pack::ToString(pack.version);
-  const absl::MutexLock lock(&mutex_);
+  const base::MutexLock lock(mutex_);
   const auto there = Find(entry.name, {.version = version});
   if (there.ok()) {
     if (there->file_sha256 == entry.file_sha256) return there;
@@ -190,7 +190,7 @@ StatusOr<ShelfEntry> PackShelf::SetChannel(const std::string& name, const std::s
         fmt::format("'{}' is no channel: 1 to 32 of a-z, 0-9 and -", channel));
   }
   if (version.empty()) return base::InvalidArgument("name a version");
-  const absl::MutexLock lock(&mutex_);
+  const base::MutexLock lock(mutex_);
   RETURN_IF_ERROR(Find(name, {.version = version}).status());
   RETURN_IF_ERROR(store_.Put(Family::kPacks, Key("channel", name, channel), version));
   return Find(name, {.version = version});

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/synchronization/mutex.h"
 #include "coordinator/publish/sink.h"
+#include "core/base/mutex.h"
 #include "core/base/status.h"
 #include "core/pack/pack.h"
 
@@ -60,7 +60,7 @@ class PackShelf {
 
  private:
   store::Store& store_;
-  absl::Mutex mutex_;  // Look-up and write are one step.
+  base::Mutex mutex_;  // Look-up and write are one step.
 };
 
 // What the coordinator publishes through; the shelf is shared with the service.

@@ -9,15 +9,16 @@ namespace tenon::coordinator {
 namespace {
 
 using board::Now;
+using Clock = std::chrono::steady_clock;
 
-constexpr absl::Duration kTick = absl::Seconds(1);
-constexpr absl::Duration kRetryPause = absl::Seconds(2);
+constexpr std::chrono::seconds kTick{1};
+constexpr std::chrono::seconds kRetryPause{2};
 constexpr std::chrono::milliseconds kRetryLease{500};
 
 // Holds the lock, and wakes everybody when it is given back.
 class ABSL_SCOPED_LOCKABLE WakeLock {
  public:
-  WakeLock(absl::Mutex& mutex, absl::CondVar& changed) ABSL_EXCLUSIVE_LOCK_FUNCTION(mutex)
+  WakeLock(base::Mutex& mutex, base::CondVar& changed) ABSL_EXCLUSIVE_LOCK_FUNCTION(mutex)
       : mutex_(mutex), changed_(changed) {
     mutex_.Lock();
   }
@@ -29,8 +30,8 @@ class ABSL_SCOPED_LOCKABLE WakeLock {
   WakeLock& operator=(const WakeLock&) = delete;
 
  private:
-  absl::Mutex& mutex_;
-  absl::CondVar& changed_;
+  base::Mutex& mutex_;
+  base::CondVar& changed_;
 };
 
 }  // namespace
@@ -77,12 +78,12 @@ StatusOr<convert::Job> Coordinator::Submit(const convert::SubmitJob& request) {
 }
 
 StatusOr<convert::Job> Coordinator::Get(const std::string& id) const {
-  const absl::MutexLock lock(&mutex_);
+  const base::MutexLock lock(mutex_);
   return board_->Get(id);
 }
 
 StatusOr<board::Board::Page> Coordinator::List(const convert::ListJobs& request) const {
-  const absl::MutexLock lock(&mutex_);
+  const base::MutexLock lock(mutex_);
   return board_->List(request);
 }
 
@@ -107,7 +108,7 @@ Status Coordinator::Release(const convert::Release& release) {
 }
 
 Coordinator::Figures Coordinator::figures() const {
-  const absl::MutexLock lock(&mutex_);
+  const base::MutexLock lock(mutex_);
   return {board_->epoch(), board_->open_tasks(), board_->leases(), waits_.size(), board_->Nodes()};
 }
 
@@ -116,7 +117,7 @@ Coordinator::Figures Coordinator::figures() const {
 void Coordinator::Add(Wait wait) {
   std::function<void()> finish;
   {
-    const absl::MutexLock lock(&mutex_);
+    const base::MutexLock lock(mutex_);
     if (!wait.poll(world_.now(), stopping_, finish)) {
       waits_.push_back(std::move(wait));
       return;
@@ -191,14 +192,14 @@ void Coordinator::Poll(bool all, std::vector<std::function<void()>>& finished) {
 
 void Coordinator::Dispatch(std::stop_token stop) {
   std::uint64_t seen = 0;
-  absl::Time tick = absl::Now();
+  Clock::time_point tick = Clock::now();
   while (true) {
     std::vector<std::function<void()>> finished;
     Status ticked;
     bool ends = false;
     {
-      const absl::MutexLock lock(&mutex_);
-      const absl::Time now = absl::Now();
+      const base::MutexLock lock(mutex_);
+      const Clock::time_point now = Clock::now();
       const bool all = now >= tick;
       if (all) {
         ticked = board_->Tick(world_.now());
@@ -212,25 +213,25 @@ void Coordinator::Dispatch(std::stop_token stop) {
     for (const auto& finish : finished) finish();
     if (!ticked.ok()) Log("tick_failed", "", base::Message(ticked));
     if (ends) return;
-    const absl::MutexLock lock(&mutex_);
-    while (board_->revision() == seen && !stopping_ && absl::Now() < tick) {
-      changed_.WaitWithDeadline(&mutex_, tick);
+    const base::MutexLock lock(mutex_);
+    while (board_->revision() == seen && !stopping_ && Clock::now() < tick) {
+      changed_.WaitUntil(mutex_, tick);
     }
   }
 }
 
 void Coordinator::AwaitChange(std::uint64_t revision) const {
-  const absl::MutexLock lock(&mutex_);
-  const absl::Time end = absl::Now() + kTick;
-  while (board_->revision() == revision && !stopping_ && absl::Now() < end) {
-    changed_.WaitWithDeadline(&mutex_, end);
+  const base::MutexLock lock(mutex_);
+  const Clock::time_point end = Clock::now() + kTick;
+  while (board_->revision() == revision && !stopping_ && Clock::now() < end) {
+    changed_.WaitUntil(mutex_, end);
   }
 }
 
 void Coordinator::Pause() const {
-  const absl::MutexLock lock(&mutex_);
-  const absl::Time end = absl::Now() + kRetryPause;
-  while (!stopping_ && absl::Now() < end) changed_.WaitWithDeadline(&mutex_, end);
+  const base::MutexLock lock(mutex_);
+  const Clock::time_point end = Clock::now() + kRetryPause;
+  while (!stopping_ && Clock::now() < end) changed_.WaitUntil(mutex_, end);
 }
 
 }  // namespace tenon::coordinator

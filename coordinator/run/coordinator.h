@@ -17,9 +17,9 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/synchronization/mutex.h"
 #include "coordinator/board/board.h"
 #include "coordinator/publish/sink.h"
+#include "core/base/mutex.h"
 #include "core/base/status.h"
 #include "core/graph/classes.h"
 
@@ -114,8 +114,8 @@ class Coordinator {
   void Log(std::string_view event, std::string_view job, std::string_view detail) const;
 
   const World world_;
-  mutable absl::Mutex mutex_;
-  mutable absl::CondVar changed_;
+  mutable base::Mutex mutex_;
+  mutable base::CondVar changed_;
   std::unique_ptr<board::Board> board_ ABSL_GUARDED_BY(mutex_);
   std::list<Wait> waits_ ABSL_GUARDED_BY(mutex_);
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;

@@ -40,7 +40,7 @@ bool MayPass(const Status& status) {
 
 bool Coordinator::IsWanted(std::uint64_t job, const std::stop_token& stop) const {
   if (stop.stop_requested()) return false;
-  const absl::MutexLock lock(&mutex_);
+  const base::MutexLock lock(mutex_);
   return board_->IsWanted(job);
 }
 
@@ -49,7 +49,7 @@ void Coordinator::ReduceJobs(std::stop_token stop) {
     std::optional<board::Collected> job;
     std::uint64_t revision = 0;
     {
-      const absl::MutexLock lock(&mutex_);
+      const base::MutexLock lock(mutex_);
       job = board_->Claim();
       revision = board_->revision();
     }
@@ -63,7 +63,7 @@ void Coordinator::ReduceJobs(std::stop_token stop) {
     bool again = false;
     if (!status.ok()) {
       Log("reducing_failed", job->id, base::Message(status));
-      const absl::MutexLock lock(&mutex_);
+      const base::MutexLock lock(mutex_);
       // Should the failure itself not be written down, the job is tried again, too.
       again =
           board_->IsWanted(job->job) &&
@@ -72,7 +72,7 @@ void Coordinator::ReduceJobs(std::stop_token stop) {
     }
     if (!again) continue;
     Pause();
-    const absl::MutexLock lock(&mutex_);
+    const base::MutexLock lock(mutex_);
     board_->GiveBack(job->job);
     changed_.SignalAll();
   }
@@ -82,14 +82,14 @@ StatusOr<std::vector<convert::VerdictKind>> Coordinator::Ask(std::uint64_t job,
                                                              std::vector<std::string> rules,
                                                              std::stop_token stop) {
   {
-    const absl::MutexLock lock(&mutex_);
+    const base::MutexLock lock(mutex_);
     RETURN_IF_ERROR(board_->BeginRound(job, std::move(rules)));
     changed_.SignalAll();
   }
   while (true) {
     std::uint64_t revision = 0;
     {
-      const absl::MutexLock lock(&mutex_);
+      const base::MutexLock lock(mutex_);
       if (!board_->IsWanted(job) || stop.stop_requested()) break;
       if (auto result = board_->RoundResult(job)) return *std::move(result);
       revision = board_->revision();
@@ -132,12 +132,12 @@ Status Coordinator::ReduceJob(const board::Collected& job, std::stop_token stop)
   ASSIGN_OR_RETURN(publish::Made made, publish::MakeContent(found, prover, progress));
   for (pack::PackedRule& packed : made.content.rules) {
     ASSIGN_OR_RETURN(const std::string rule, rules::CanonicalBytes(packed.rule));
-    const absl::MutexLock lock(&mutex_);
+    const base::MutexLock lock(mutex_);
     ASSIGN_OR_RETURN(packed.certificate, board_->Certificate(job.job, rule));
   }
 
   {
-    const absl::MutexLock lock(&mutex_);
+    const base::MutexLock lock(mutex_);
     board_->BeginPublishing(job.job);
     changed_.SignalAll();
   }
@@ -162,7 +162,7 @@ Status Coordinator::ReduceJob(const board::Collected& job, std::stop_token stop)
       c.proved,         c.refuted,         c.unproved, file.content.rules.size(), c.underivable};
   outcome.pack_reference = file.reference();
   outcome.pack_address = address;
-  const absl::MutexLock lock(&mutex_);
+  const base::MutexLock lock(mutex_);
   const Status finished = board_->Finish(job.job, outcome, world_.now());
   changed_.SignalAll();
   return finished;
@@ -172,13 +172,13 @@ void Coordinator::DropTables(std::stop_token stop) {
   while (!stop.stop_requested()) {
     std::vector<board::Table> tables;
     {
-      const absl::MutexLock lock(&mutex_);
+      const base::MutexLock lock(mutex_);
       tables = board_->TablesToDrop();
     }
     for (const board::Table& table : tables) {
       // What cannot be dropped now is dropped later: stores come and go.
       if (stop.stop_requested() || !world_.drop_table(table, stop).ok()) continue;
-      const absl::MutexLock lock(&mutex_);
+      const base::MutexLock lock(mutex_);
       (void)board_->Dropped(table.job);
     }
     Pause();

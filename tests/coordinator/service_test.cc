@@ -12,8 +12,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "absl/synchronization/mutex.h"
-#include "absl/synchronization/notification.h"
 #include "client/cli/generate.h"
 #include "client/registry/pack_file.h"
 #include "client/registry/sha256.h"
@@ -22,6 +20,7 @@
 #include "client/rpc/store_client.h"
 #include "client/rpc/work_client.h"
 #include "coordinator/publish/sink.h"
+#include "core/base/mutex.h"
 #include "core/graph/classes.h"
 #include "core/rules/canonical.h"
 #include "proto/convert/universe.h"
@@ -47,13 +46,13 @@ class Shelf {
     explicit Sink(Shelf& shelf) : shelf_(shelf) {}
     Status Publish(const std::string& name, const std::string& version,
                    const std::string& file) override {
-      const absl::MutexLock lock(&shelf_.mutex_);
+      const base::MutexLock lock(shelf_.mutex_);
       const auto [it, fresh] = shelf_.files_.emplace(name + "@" + version, file);
       if (it->second == file) return OkStatus();
       return absl::AlreadyExistsError("other content");
     }
     StatusOr<bool> Has(const std::string& name, const std::string& version) const override {
-      const absl::MutexLock lock(&shelf_.mutex_);
+      const base::MutexLock lock(shelf_.mutex_);
       return shelf_.files_.contains(name + "@" + version);
     }
 
@@ -61,12 +60,12 @@ class Shelf {
     Shelf& shelf_;
   };
   std::string Get(const std::string& reference) {
-    const absl::MutexLock lock(&mutex_);
+    const base::MutexLock lock(mutex_);
     return files_[reference];
   }
 
  private:
-  absl::Mutex mutex_;
+  base::Mutex mutex_;
   std::map<std::string, std::string> files_;
 };
 
@@ -109,14 +108,14 @@ class ServiceTest : public testing::Test {
     options.code_version = "test";
     options.min_stores = min_stores_;
     options.make_sink = [this](store::Store&) { return std::make_unique<Shelf::Sink>(shelf_); };
-    absl::Notification listening;
+    std::promise<void> listening;
     options.on_listening = [&](int port) {
       port_ = port;
-      listening.Notify();
+      listening.set_value();
     };
     coordinator_ =
         std::make_unique<Running>([options](std::stop_token stop) { return Serve(options, stop); });
-    ASSERT_TRUE(listening.WaitForNotificationWithTimeout(absl::Seconds(20)));
+    ASSERT_EQ(listening.get_future().wait_for(20s), std::future_status::ready);
   }
   std::string Address() const { return fmt::format("127.0.0.1:{}", port_); }
   std::shared_ptr<rpc::Connection> Connect() const { return *rpc::Connection::Open(Address()); }
@@ -126,11 +125,11 @@ class ServiceTest : public testing::Test {
     options.directory = directory_ + "/" + id;
     options.coordinator = Address();
     options.node_id = id;
-    absl::Notification listening;
-    options.on_listening = [&](int) { listening.Notify(); };
+    std::promise<void> listening;
+    options.on_listening = [&](int) { listening.set_value(); };
     stores_.push_back(std::make_unique<Running>(
         [options](std::stop_token stop) { return store::Serve(options, stop); }));
-    ASSERT_TRUE(listening.WaitForNotificationWithTimeout(absl::Seconds(20)));
+    ASSERT_EQ(listening.get_future().wait_for(20s), std::future_status::ready);
   }
 
   void StartNode(const std::string& id, const std::string& role,
@@ -282,16 +281,16 @@ TEST_F(ServiceTest, RealWorkersAndTwoStoresMakeTheSamePack) {
 TEST_F(ServiceTest, RestartsOnTheWayChangeNothing) {
   StartCoordinator();
   StartStore();
-  absl::Mutex mutex;
+  base::Mutex mutex;
   int begun = 0, restarts = 0;  // Tasks.
   const auto with_restarts = [&](rpc::Work work) {
     return [&, work](unsigned slot, const convert::Task& task, std::stop_token stop) {
       {
-        const absl::MutexLock lock(&mutex);
+        const base::MutexLock lock(mutex);
         if (++begun % 2 == 0 && begun / 2 <= 6) {
           const int mine = begun / 2;
           const auto done = [&] { return restarts >= mine; };
-          mutex.AwaitWithTimeout(absl::Condition(&done), absl::Seconds(60));
+          mutex.AwaitFor(done, 60s);
         }
       }
       return work(slot, task, stop);
@@ -305,13 +304,13 @@ TEST_F(ServiceTest, RestartsOnTheWayChangeNothing) {
   ASSERT_TRUE(job.ok()) << job.status();
   for (int k = 1; k <= 6; ++k) {
     {
-      const absl::MutexLock lock(&mutex);
+      const base::MutexLock lock(mutex);
       const auto due = [&] { return begun >= 2 * k; };
-      ASSERT_TRUE(mutex.AwaitWithTimeout(absl::Condition(&due), absl::Seconds(60))) << k;
+      ASSERT_TRUE(mutex.AwaitFor(due, 60s)) << k;
     }
     EXPECT_TRUE(coordinator_->Stop().ok());
     StartCoordinator();
-    const absl::MutexLock lock(&mutex);
+    const base::MutexLock lock(mutex);
     ++restarts;
   }
   const auto done = jobs.Watch(job->id, [](const convert::Job&) { return true; });

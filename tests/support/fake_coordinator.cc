@@ -8,15 +8,14 @@
 #include <fmt/format.h>
 #include <grpcpp/grpcpp.h>
 
-#include "absl/synchronization/mutex.h"
-#include "absl/time/time.h"
 #include "core/base/check.h"
+#include "core/base/mutex.h"
 #include "tenon/v1/work.grpc.pb.h"
 
 namespace tenon::testing {
 
 struct FakeCoordinator::Impl final : v1::WorkService::Service {
-  mutable absl::Mutex mutex;
+  mutable base::Mutex mutex;
   int port ABSL_GUARDED_BY(mutex) = 0;
   bool stopping ABSL_GUARDED_BY(mutex) = false;
   std::vector<convert::Task> open ABSL_GUARDED_BY(mutex);
@@ -33,14 +32,14 @@ struct FakeCoordinator::Impl final : v1::WorkService::Service {
                      v1::LeaseResponse* out) override {
     const auto request = convert::FromMessage(*message);
     if (!request.ok()) return Refused(request.status());
-    const absl::MutexLock lock(&mutex);
+    const base::MutexLock lock(mutex);
     const auto fits = [&](const convert::Task& task) {
       return std::ranges::count(request->kinds, convert::KindOf(task)) > 0;
     };
     const auto ready = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
       return stopping || std::ranges::any_of(open, fits);
     };
-    mutex.AwaitWithTimeout(absl::Condition(&ready), absl::FromChrono(request->wait));
+    mutex.AwaitFor(ready, request->wait);
     convert::LeaseResponse response{.retry_after = std::chrono::milliseconds(10)};
     const auto it = std::ranges::find_if(open, fits);
     // Who has hung up meanwhile gets nothing.
@@ -60,7 +59,7 @@ struct FakeCoordinator::Impl final : v1::WorkService::Service {
                          v1::HeartbeatResponse* out) override {
     const auto beat = convert::FromMessage(*message);
     if (!beat.ok()) return Refused(beat.status());
-    const absl::MutexLock lock(&mutex);
+    const base::MutexLock lock(mutex);
     convert::HeartbeatResponse response{.next_heartbeat = std::chrono::milliseconds(100)};
     for (const std::string& id : beat->lease_ids) {
       if (lost.count(id) != 0) response.lost_lease_ids.push_back(id);
@@ -74,7 +73,7 @@ struct FakeCoordinator::Impl final : v1::WorkService::Service {
                         v1::CompleteResponse* out) override {
     const auto complete = convert::FromMessage(*message);
     if (!complete.ok()) return Refused(complete.status());
-    const absl::MutexLock lock(&mutex);
+    const base::MutexLock lock(mutex);
     leased.erase(complete->lease_id);
     out->set_was_needed(done.insert(complete->task_id).second);
     std::erase_if(open, [&](const convert::Task& t) { return t.id == complete->task_id; });
@@ -86,7 +85,7 @@ struct FakeCoordinator::Impl final : v1::WorkService::Service {
                        v1::ReleaseResponse*) override {
     const auto release = convert::FromMessage(*message);
     if (!release.ok()) return Refused(release.status());
-    const absl::MutexLock lock(&mutex);
+    const base::MutexLock lock(mutex);
     leased.erase(release->lease_id);
     released.push_back(*release);
     return grpc::Status::OK;
@@ -101,7 +100,7 @@ FakeCoordinator::FakeCoordinator() : impl_(std::make_unique<Impl>()) { Start(); 
 FakeCoordinator::~FakeCoordinator() { Stop(); }
 
 std::string FakeCoordinator::endpoint() const {
-  const absl::MutexLock lock(&impl_->mutex);
+  const base::MutexLock lock(impl_->mutex);
   return fmt::format("127.0.0.1:{}", impl_->port);
 }
 
@@ -109,7 +108,7 @@ void FakeCoordinator::Start() {
   int port = 0;
   grpc::ServerBuilder builder;
   {
-    const absl::MutexLock lock(&impl_->mutex);
+    const base::MutexLock lock(impl_->mutex);
     impl_->stopping = false;
     builder.AddListeningPort(fmt::format("127.0.0.1:{}", impl_->port),
                              grpc::InsecureServerCredentials(), &port);
@@ -117,14 +116,14 @@ void FakeCoordinator::Start() {
   builder.RegisterService(impl_.get());
   impl_->server = builder.BuildAndStart();
   CHECK(impl_->server != nullptr);
-  const absl::MutexLock lock(&impl_->mutex);
+  const base::MutexLock lock(impl_->mutex);
   impl_->port = port;
 }
 
 void FakeCoordinator::Stop() {
   if (!impl_->server) return;
   {
-    const absl::MutexLock lock(&impl_->mutex);
+    const base::MutexLock lock(impl_->mutex);
     impl_->stopping = true;
   }
   impl_->server->Shutdown(std::chrono::system_clock::now() + std::chrono::seconds(1));
@@ -133,12 +132,12 @@ void FakeCoordinator::Stop() {
 }
 
 void FakeCoordinator::Add(const convert::Task& task) {
-  const absl::MutexLock lock(&impl_->mutex);
+  const base::MutexLock lock(impl_->mutex);
   impl_->open.push_back(task);
 }
 
 void FakeCoordinator::LoseLeases() {
-  const absl::MutexLock lock(&impl_->mutex);
+  const base::MutexLock lock(impl_->mutex);
   for (const auto& [lease, task] : impl_->leased) {
     impl_->lost.insert(lease);
     impl_->open.push_back(task);
@@ -147,19 +146,19 @@ void FakeCoordinator::LoseLeases() {
 }
 
 std::vector<convert::Complete> FakeCoordinator::completed() const {
-  const absl::MutexLock lock(&impl_->mutex);
+  const base::MutexLock lock(impl_->mutex);
   return impl_->completed;
 }
 std::vector<convert::Release> FakeCoordinator::released() const {
-  const absl::MutexLock lock(&impl_->mutex);
+  const base::MutexLock lock(impl_->mutex);
   return impl_->released;
 }
 std::vector<convert::Heartbeat> FakeCoordinator::heartbeats() const {
-  const absl::MutexLock lock(&impl_->mutex);
+  const base::MutexLock lock(impl_->mutex);
   return impl_->heartbeats;
 }
 std::size_t FakeCoordinator::leases() const {
-  const absl::MutexLock lock(&impl_->mutex);
+  const base::MutexLock lock(impl_->mutex);
   return impl_->leases;
 }
 

@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <thread>
 
-#include "absl/synchronization/mutex.h"
+#include "core/base/mutex.h"
 
 namespace tenon::smt {
 
@@ -33,7 +33,7 @@ class Watchdog {
 
   z3::context& context_;
   const std::chrono::milliseconds limit_;
-  absl::Mutex mutex_;
+  base::Mutex mutex_;
   std::uint64_t query_ ABSL_GUARDED_BY(mutex_) = 0;  // Odd: one is running.
   bool stop_ ABSL_GUARDED_BY(mutex_) = false;
   bool fired_ ABSL_GUARDED_BY(mutex_) = false;
