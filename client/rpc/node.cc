@@ -13,6 +13,7 @@
 
 #include "client/rpc/work_client.h"
 #include "core/base/check.h"
+#include "core/base/kill_point.h"
 #include "core/base/mutex.h"
 
 namespace tenon::rpc {
@@ -121,6 +122,7 @@ class Node {
     // node that leaves does not wait for a coordinator that is away.
     const Milliseconds limit =
         stop_.stop_requested() ? kQuickCall : Milliseconds(std::chrono::minutes(5));
+    TENON_KILL_POINT("node.report.before");
     const auto needed =
         client_.Complete({.lease_id = lease.id,
                           .task_id = lease.task.id,
@@ -128,6 +130,7 @@ class Node {
                           .cpu = outcome.cpu,
                           .result = std::move(outcome.result)},
                          stop_.stop_requested() ? std::stop_token() : stop_.get_token(), limit);
+    TENON_KILL_POINT("node.report.after");
     if (needed.ok()) {
       return Tell(*needed ? NodeEvent::Kind::kCompleted : NodeEvent::Kind::kUnneeded,
                   lease.task.id);

@@ -1,8 +1,9 @@
 // Named places where a crash test may end the process, as kill -9 would.
 //
 // TENON_KILL_POINT=store.write.before:3 in the environment ends it at the third visit of that
-// place. Without the variable a kill point costs one comparison. They stand only where state on
-// disk changes, never on a hot path.
+// place. Without the variable a kill point costs one comparison. They stand only where state
+// changes that outlives the process, on disk or at another node, never on a hot path.
+// tests/faults/kill_point_test.cc dies at each of them; a new one needs a line there.
 #pragma once
 
 #include <atomic>

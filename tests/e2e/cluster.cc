@@ -65,9 +65,11 @@ void Service::Start() {
   posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, (log_ + ".out").c_str(), kAppend, 0644);
   posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, (log_ + ".err").c_str(), kAppend, 0644);
-  std::vector<std::string> strings{testing::Binary("tenon"), "serve"};
+  std::vector<std::string> strings = command_;
+  strings.insert(strings.end(), {testing::Binary("tenon"), "serve"});
   strings.insert(strings.end(), arguments_.begin(), arguments_.end());
   std::vector<std::string> environment;
+  for (const auto& [key, value] : environment_) environment.push_back(key + "=" + value);
   for (const auto& [key, value] : HomeAt(home_)) environment.push_back(key + "=" + value);
   for (char** at = environ; *at != nullptr; ++at) {
     const std::string entry = *at;
@@ -76,8 +78,8 @@ void Service::Start() {
     });
     if (!ours) environment.push_back(entry);
   }
-  const int failed = ::posix_spawn(&pid_, strings[0].c_str(), &actions, nullptr,
-                                   Pointers(strings).data(), Pointers(environment).data());
+  const int failed = ::posix_spawnp(&pid_, strings[0].c_str(), &actions, nullptr,
+                                    Pointers(strings).data(), Pointers(environment).data());
   posix_spawn_file_actions_destroy(&actions);
   CHECK(failed == 0);
 }
@@ -143,8 +145,12 @@ Cluster::Cluster(const ClusterOptions& options) {
         std::make_unique<Service>(name, arguments, folder_ / name, folder_ / (name + ".home")));
     services_.back()->Start();
   };
+  const auto data = [&](const std::string& name) {
+    const auto given = options.data.find(name);
+    return given == options.data.end() ? folder_ / (name + ".data") : given->second;
+  };
   std::vector<std::string> first{"--listen",       "127.0.0.1:0",
-                                 "--data",         folder_ / "coordinator.data",
+                                 "--data",         data("coordinator"),
                                  "--min-stores",   std::to_string(std::max(options.stores, 1)),
                                  "--lease-ttl-ms", "3000"};
   first.insert(first.end(), options.of_coordinator.begin(), options.of_coordinator.end());
@@ -154,9 +160,10 @@ Cluster::Cluster(const ClusterOptions& options) {
   std::vector<std::string>& again = coordinator().arguments();
   *std::find(again.begin(), again.end(), "127.0.0.1:0") = server_;
   for (int k = 0; k < options.stores; ++k) {
-    add("store", k,
-        {"--listen", "127.0.0.1:0", "--coordinator", server_, "--data",
-         folder_ / ("store" + std::to_string(k) + ".data")});
+    std::vector<std::string> flags{"--listen", "127.0.0.1:0", "--coordinator",
+                                   server_,    "--data",      data("store" + std::to_string(k))};
+    flags.insert(flags.end(), options.of_stores.begin(), options.of_stores.end());
+    add("store", k, flags);
     // Jobs remember their stores by address.
     std::vector<std::string>& store = services_.back()->arguments();
     *std::find(store.begin(), store.end(), "127.0.0.1:0") =

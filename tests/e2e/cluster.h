@@ -4,8 +4,10 @@
 #include <sys/types.h>
 
 #include <chrono>
+#include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/support/process.h"
@@ -34,10 +36,17 @@ class Service {
   const std::string& name() const { return name_; }
   const std::string& log() const { return log_; }
   std::vector<std::string>& arguments() { return arguments_; }
+  // For the next Start: settings beside ours, and the words of a command that starts it (which must
+  // become it, as `ip netns exec` does).
+  std::vector<std::pair<std::string, std::string>>& environment() { return environment_; }
+  std::vector<std::string>& command() { return command_; }
+  pid_t pid() const { return pid_; }  // -1: it does not run.
 
  private:
   std::string name_;
   std::vector<std::string> arguments_;
+  std::vector<std::pair<std::string, std::string>> environment_;
+  std::vector<std::string> command_;
   std::string log_, home_;
   pid_t pid_ = -1;
   int exit_code_ = -1;
@@ -48,6 +57,9 @@ struct ClusterOptions {
   int stores = 2, workers = 3, verifiers = 2;
   std::vector<std::string> of_all;  // Further flags of every service.
   std::vector<std::string> of_coordinator;
+  std::vector<std::string> of_stores;
+  // Where "coordinator" and "store0", .. keep their data; empty: in the cluster's folder.
+  std::map<std::string, std::string> data;
 };
 
 // A coordinator and its nodes, started. Thread-compatible.
