@@ -43,7 +43,11 @@ class WatchReactor : public grpc::ServerWriteReactor<v1::Job> {
  public:
   WatchReactor(Coordinator& coordinator, std::string id)
       : coordinator_(coordinator), id_(std::move(id)) {
-    Wait();
+    if (const Status s = coordinator.Leads(); !s.ok()) {
+      Finish(convert::ToGrpc(s));
+    } else {
+      Wait();
+    }
   }
   void OnWriteDone(bool ok) override {
     if (!ok) {
@@ -86,16 +90,19 @@ class Jobs : public v1::JobService::CallbackService {
 
   ServerUnaryReactor* SubmitJob(CallbackServerContext* context, const v1::SubmitJobRequest* request,
                                 v1::Job* answer) override {
+    if (const Status s = coordinator_.Leads(); !s.ok()) return End(context, s);
     const auto value = FromMessage(*request);
     if (!value.ok()) return End(context, value.status());
     return End(context, coordinator_.Submit(*value), answer);
   }
   ServerUnaryReactor* GetJob(CallbackServerContext* context, const v1::GetJobRequest* request,
                              v1::Job* answer) override {
+    if (const Status s = coordinator_.Leads(); !s.ok()) return End(context, s);
     return End(context, coordinator_.Get(request->id()), answer);
   }
   ServerUnaryReactor* ListJobs(CallbackServerContext* context, const v1::ListJobsRequest* request,
                                v1::ListJobsResponse* answer) override {
+    if (const Status s = coordinator_.Leads(); !s.ok()) return End(context, s);
     const auto value = FromMessage(*request);
     if (!value.ok()) return End(context, value.status());
     const auto page = coordinator_.List(*value);
@@ -117,6 +124,7 @@ class Jobs : public v1::JobService::CallbackService {
   }
   ServerUnaryReactor* ControlJob(CallbackServerContext* context,
                                  const v1::ControlJobRequest* request, v1::Job* answer) override {
+    if (const Status s = coordinator_.Leads(); !s.ok()) return End(context, s);
     const auto value = FromMessage(*request);
     if (!value.ok()) return End(context, value.status());
     return End(context, coordinator_.Control(*value), answer);
@@ -153,6 +161,7 @@ class Work : public v1::WorkService::CallbackService {
 
   ServerUnaryReactor* Lease(CallbackServerContext* context, const v1::LeaseRequest* request,
                             v1::LeaseResponse* answer) override {
+    if (const Status s = coordinator_.Leads(); !s.ok()) return End(context, s);
     const auto value = FromMessage(*request);
     if (!value.ok()) return End(context, value.status());
     auto* reactor = new LeaseReactor;
@@ -161,6 +170,7 @@ class Work : public v1::WorkService::CallbackService {
   }
   ServerUnaryReactor* Heartbeat(CallbackServerContext* context, const v1::HeartbeatRequest* request,
                                 v1::HeartbeatResponse* answer) override {
+    if (const Status s = coordinator_.Leads(); !s.ok()) return End(context, s);
     const auto value = FromMessage(*request);
     if (!value.ok()) return End(context, value.status());
     ToMessage(coordinator_.Heartbeat(*value), *answer);
@@ -168,6 +178,7 @@ class Work : public v1::WorkService::CallbackService {
   }
   ServerUnaryReactor* Complete(CallbackServerContext* context, const v1::CompleteRequest* request,
                                v1::CompleteResponse* answer) override {
+    if (const Status s = coordinator_.Leads(); !s.ok()) return End(context, s);
     const auto value = FromMessage(*request);
     if (!value.ok()) return End(context, value.status());
     const auto needed = coordinator_.Complete(*value);
@@ -176,6 +187,7 @@ class Work : public v1::WorkService::CallbackService {
   }
   ServerUnaryReactor* Release(CallbackServerContext* context, const v1::ReleaseRequest* request,
                               v1::ReleaseResponse*) override {
+    if (const Status s = coordinator_.Leads(); !s.ok()) return End(context, s);
     const auto value = FromMessage(*request);
     if (!value.ok()) return End(context, value.status());
     return End(context, coordinator_.Release(*value));
@@ -194,28 +206,33 @@ std::vector<std::unique_ptr<grpc::Service>> MakeServices(Coordinator& coordinato
   return out;
 }
 
-Status ServeGrpc(const ServeOptions& options, store::Store& store, Coordinator& coordinator,
-                 std::stop_token stop) {
-  grpc::EnableDefaultHealthCheckService(true);
-  grpc::reflection::InitProtoReflectionServerBuilderPlugin();
-  const auto services = MakeServices(coordinator);
-  grpc::ServerBuilder builder;
+void Listen(grpc::ServerBuilder& builder, const std::string& listen,
+            const std::shared_ptr<grpc::ServerCredentials>& credentials, int& port) {
   builder.SetMaxReceiveMessageSize(rpc::kMessageBytesMax);
   builder.SetMaxSendMessageSize(rpc::kMessageBytesMax);
   // Two servers on one port would each get half of the calls.
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 5'000);
+  builder.AddListeningPort(listen, credentials ? credentials : grpc::InsecureServerCredentials(),
+                           &port);
+}
+
+Status CannotListen(const std::string& listen) {
+  return base::Unavailable(
+      fmt::format("{}: cannot listen there; give another address with a free port", listen));
+}
+
+Status ServeGrpc(const ServeOptions& options, Coordinator& coordinator, std::stop_token stop) {
+  grpc::EnableDefaultHealthCheckService(true);
+  grpc::reflection::InitProtoReflectionServerBuilderPlugin();
+  const auto services = MakeServices(coordinator);
+  grpc::ServerBuilder builder;
   for (const auto& service : services) builder.RegisterService(service.get());
   int port = 0;
-  builder.AddListeningPort(
-      options.listen, options.credentials ? options.credentials : grpc::InsecureServerCredentials(),
-      &port);
-  if (options.customize) RETURN_IF_ERROR(options.customize(builder, store));
+  Listen(builder, options.listen, options.credentials, port);
+  if (options.customize) RETURN_IF_ERROR(options.customize(builder));
   const std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
-  if (server == nullptr || port == 0) {
-    return base::Unavailable(fmt::format(
-        "{}: cannot listen there; give another address with a free port", options.listen));
-  }
+  if (server == nullptr || port == 0) return CannotListen(options.listen);
   if (options.on_listening) options.on_listening(port);
   {
     std::mutex mutex;

@@ -11,6 +11,15 @@
 #include "store/store.h"
 
 namespace tenon::store {
+namespace {
+
+std::string AddressOf(const std::string& advertise, int port) {
+  if (advertise.empty()) return fmt::format("127.0.0.1:{}", port);
+  if (!advertise.ends_with(":0")) return advertise;
+  return fmt::format("{}{}", advertise.substr(0, advertise.size() - 1), port);
+}
+
+}  // namespace
 
 Status Serve(const ServeOptions& options, std::stop_token stop) {
   std::shared_ptr<rpc::Connection> coordinator;
@@ -29,8 +38,7 @@ Status Serve(const ServeOptions& options, std::stop_token stop) {
     const rpc::NodeIdentity identity{
         .id = options.node_id.empty() ? rpc::NewNodeId() : options.node_id,
         .role = "store",
-        .address = options.advertise.empty() ? fmt::format("127.0.0.1:{}", server->port())
-                                             : options.advertise,
+        .address = AddressOf(options.advertise, server->port()),
         .version = options.version};
     rpc::SendHeartbeats(coordinator, identity, stop);
   } else {

@@ -31,7 +31,8 @@ struct ServeOptions {
   rpc::ConnectionOptions connection;
   // A job remembers its stores by these: give a store the same id for life. Empty: a new one.
   std::string node_id;
-  std::string advertise;  // HOST:PORT under which others reach it; empty: 127.0.0.1 and the port.
+  std::string
+      advertise;  // HOST:PORT under which others reach it, port 0: its own; empty: 127.0.0.1.
   std::string version;
 
   std::function<void(int port)> on_listening;

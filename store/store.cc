@@ -246,7 +246,7 @@ Status Store::Delete(Family family, std::string_view key) {
 
 Status Store::Write(const Batch& batch) {
   rocksdb::WriteBatch changes;
-  for (const Batch::Change& c : batch.changes_) {
+  for (const Batch::Change& c : batch.changes()) {
     rocksdb::Status s;
     if (c.value) {
       s = changes.Put(impl_->of(c.family), c.key, Sealed(*c.value));

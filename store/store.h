@@ -44,13 +44,15 @@ class Batch {
   }
   bool empty() const { return changes_.empty(); }
 
- private:
-  friend class Store;
   struct Change {
     Family family;
     std::string key;
     std::optional<std::string> value;  // None: delete.
   };
+  // In the order in which they were asked for; the last one of a key counts.
+  const std::vector<Change>& changes() const { return changes_; }
+
+ private:
   std::vector<Change> changes_;
 };
 

@@ -64,9 +64,12 @@ void AddServe(CLI::App& app, ServiceParse parse) {
     ServeOptions& o = *options;
     o.role = role;
     command->add_option("--listen", o.listen, "HOST:PORT; port 0: any free one");
-    command->add_option("--advertise", o.advertise, "HOST:PORT under which others reach a store");
+    command->add_option(
+        "--advertise", o.advertise,
+        "HOST:PORT under which others reach this server; port 0: the one it listens on");
     command->add_option("--data", o.data, "Folder of what is kept");
-    command->add_option("--coordinator", o.coordinator.server, "HOST:PORT of the coordinator");
+    command->add_option("--coordinator", o.coordinator.server,
+                        "HOST:PORT of the coordinator; with commas, of several of which one leads");
     command->add_option("--token", o.coordinator.token_file,
                         "File with the token that this service shows to others");
     command->add_option("--token-file", o.token_file,
@@ -90,6 +93,21 @@ void AddServe(CLI::App& app, ServiceParse parse) {
     command->add_option("--key", o.key, "Secret key that signs packs (default: your own)");
     command->add_option("--lease-ttl-ms", o.lease_ttl_ms, "A node silent for so long is lost")
         ->check(CLI::Range(100, 600'000));
+    if (o.role == "coordinator" || o.role == "all") {
+      command->add_option("--etcd", o.etcd,
+                          "HOST:PORT,... of etcd: jobs and packs are kept there, and of several "
+                          "coordinators one leads");
+      command->add_option("--etcd-prefix", o.etcd_prefix, "Of all keys (default: /tenon/)");
+      command->add_option("--etcd-ca", o.etcd_root_certificates,
+                          "PEM file that signed etcd's certificates");
+      command->add_option("--etcd-certificate", o.etcd_certificate,
+                          "PEM file that is shown to etcd");
+      command->add_option("--etcd-key", o.etcd_key, "PEM file of its key");
+      command
+          ->add_option("--etcd-lease-ttl", o.etcd_lease_ttl_s,
+                       "Seconds after which a leader that is silent is succeeded")
+          ->check(CLI::Range(2, 600));
+    }
     command->add_option("--metrics-listen", o.metrics_listen,
                         "HOST:PORT of metrics and of the web page");
     command->add_option("--config", "File with `flag = value` lines; flags override it");

@@ -1,6 +1,7 @@
 #include "client/observe/metrics.h"
 
 #include <prometheus/counter.h>
+#include <prometheus/gauge.h>
 #include <prometheus/histogram.h>
 #include <prometheus/registry.h>
 #include <prometheus/text_serializer.h>
@@ -59,6 +60,21 @@ struct Metrics::Impl {
                                              .Name("tenon_rpc_seconds")
                                              .Help("Duration of calls that were served")
                                              .Register(registry);
+  prometheus::Family<prometheus::Gauge>& is_leader =
+      prometheus::BuildGauge()
+          .Name("tenon_is_leader")
+          .Help("Whether this coordinator serves: 1, or waits for its turn: 0")
+          .Register(registry);
+  prometheus::Family<prometheus::Counter>& takeovers =
+      BuildCounter()
+          .Name("tenon_takeovers_total")
+          .Help("How often this coordinator began to lead")
+          .Register(registry);
+  prometheus::Family<Histogram>& etcd = BuildHistogram()
+                                            .Name("tenon_etcd_seconds")
+                                            .Help("Duration of calls to etcd")
+                                            .Register(registry);
+  std::mutex leading_mutex;
   std::mutex mutex;  // Of the source, while it is asked, too.
   std::function<std::vector<Sample>()> source;
 };
@@ -79,6 +95,19 @@ void Metrics::OnVerdict(std::string_view verdict, bool repeatable, double cpu_se
 
 void Metrics::OnCall(std::string_view method, std::string_view code, double seconds) {
   impl_->calls.Add({{"method", std::string(method)}, {"code", std::string(code)}}, Buckets())
+      .Observe(seconds);
+}
+
+void Metrics::OnLeading(bool leads) {
+  const std::lock_guard lock(impl_->leading_mutex);
+  auto& is_leader = impl_->is_leader.Add({});
+  auto& takeovers = impl_->takeovers.Add({});
+  if (leads && is_leader.Value() == 0) takeovers.Increment();
+  is_leader.Set(leads ? 1 : 0);
+}
+
+void Metrics::OnEtcd(std::string_view call, bool ok, double seconds) {
+  impl_->etcd.Add({{"call", std::string(call)}, {"ok", ok ? "true" : "false"}}, Buckets())
       .Observe(seconds);
 }
 

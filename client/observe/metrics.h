@@ -38,6 +38,11 @@ class Metrics {
   // tenon_rpc_seconds{method,code}: of calls that were served
   void OnCall(std::string_view method, std::string_view code, double seconds);
 
+  // tenon_is_leader and tenon_takeovers_total: of a coordinator, from its first call on
+  void OnLeading(bool leads);
+  // tenon_etcd_seconds{call,ok}: of calls to etcd, repetitions included
+  void OnEtcd(std::string_view call, bool ok, double seconds);
+
   // Asks `source` whenever somebody looks, until Forget.
   void Ask(std::function<std::vector<Sample>()> source);
   // Returns once no source is being asked any more.

@@ -24,9 +24,8 @@ StatusOr<convert::Job> JobClient::Submit(const convert::JobSpec& spec,
   request.set_request_id(request_id.empty() ? NewRequestId() : std::move(request_id));
   convert::ToMessage(spec, *request.mutable_spec());
   v1::Job answer;
-  Stub stub = StubOf(*connection_);
   RETURN_IF_ERROR(connection_->Call(kQuickCall, [&](grpc::ClientContext& context) {
-    return stub.SubmitJob(&context, request, &answer);
+    return StubOf(*connection_).SubmitJob(&context, request, &answer);
   }));
   return convert::FromMessage(answer);
 }
@@ -35,9 +34,8 @@ StatusOr<convert::Job> JobClient::Get(const std::string& id) const {
   v1::GetJobRequest request;
   request.set_id(id);
   v1::Job answer;
-  Stub stub = StubOf(*connection_);
   RETURN_IF_ERROR(connection_->Call(kQuickCall, [&](grpc::ClientContext& context) {
-    return stub.GetJob(&context, request, &answer);
+    return StubOf(*connection_).GetJob(&context, request, &answer);
   }));
   return convert::FromMessage(answer);
 }
@@ -48,9 +46,8 @@ StatusOr<JobClient::Page> JobClient::List(const convert::ListJobs& list) const {
   request.set_page_token(list.page_token);
   for (const convert::JobState s : list.states) request.add_states(static_cast<v1::JobState>(s));
   v1::ListJobsResponse answer;
-  Stub stub = StubOf(*connection_);
   RETURN_IF_ERROR(connection_->Call(kQuickCall, [&](grpc::ClientContext& context) {
-    return stub.ListJobs(&context, request, &answer);
+    return StubOf(*connection_).ListJobs(&context, request, &answer);
   }));
   Page page;
   for (const v1::Job& job : answer.jobs()) {
@@ -67,9 +64,8 @@ StatusOr<convert::Job> JobClient::Control(const convert::ControlJob& control) co
   request.set_action(static_cast<v1::ControlJobRequest::Action>(control.action));
   request.set_priority(control.priority);
   v1::Job answer;
-  Stub stub = StubOf(*connection_);
   RETURN_IF_ERROR(connection_->Call(kQuickCall, [&](grpc::ClientContext& context) {
-    return stub.ControlJob(&context, request, &answer);
+    return StubOf(*connection_).ControlJob(&context, request, &answer);
   }));
   return convert::FromMessage(answer);
 }
@@ -79,7 +75,6 @@ StatusOr<convert::Job> JobClient::Watch(const std::string& id,
                                         std::stop_token stop, Milliseconds patience) const {
   v1::WatchJobRequest request;
   request.set_id(id);
-  Stub stub = StubOf(*connection_);
   std::optional<convert::Job> last;
   std::optional<Status> foreign;  // An answer that cannot be read.
   while (true) {
@@ -87,7 +82,7 @@ StatusOr<convert::Job> JobClient::Watch(const std::string& id,
     const Status status = connection_->Call(
         patience,
         [&](grpc::ClientContext& context) {
-          const auto stream = stub.WatchJob(&context, request);
+          const auto stream = StubOf(*connection_).WatchJob(&context, request);
           v1::Job message;
           while (!enough && !foreign && stream->Read(&message)) {
             heard = true;

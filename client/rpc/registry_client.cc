@@ -12,6 +12,8 @@ namespace {
 
 using Stub = v1::RegistryService::Stub;
 
+Stub StubOf(const Connection& connection) { return Stub(connection.channel()); }
+
 constexpr std::size_t kChunkBytes = std::size_t{1} << 20;
 
 PackInfo FromMessage(const v1::PackInfo& m) {
@@ -33,14 +35,13 @@ RegistryClient::RegistryClient(std::shared_ptr<Connection> connection)
 
 StatusOr<PackInfo> RegistryClient::Push(const std::string& file, const std::string& file_sha256,
                                         std::stop_token stop) const {
-  Stub stub(connection_->channel());
   v1::PackInfo answer;
   const std::string id = NewRequestId();
   RETURN_IF_ERROR(connection_->Call(
       kSlowCall,
       [&](grpc::ClientContext& context) {
         answer.Clear();
-        const auto stream = stub.PushPack(&context, &answer);
+        const auto stream = StubOf(*connection_).PushPack(&context, &answer);
         v1::PushPackRequest message;
         message.mutable_header()->set_request_id(id);
         message.mutable_header()->set_size(file.size());
@@ -62,12 +63,11 @@ StatusOr<PackInfo> RegistryClient::Push(const std::string& file, const std::stri
 }
 
 StatusOr<std::vector<PackInfo>> RegistryClient::List(const std::string& name) const {
-  Stub stub(connection_->channel());
   v1::ListPacksRequest request;
   request.set_name(name);
   v1::ListPacksResponse answer;
   RETURN_IF_ERROR(connection_->Call(kQuickCall, [&](grpc::ClientContext& context) {
-    return stub.ListPacks(&context, request, &answer);
+    return StubOf(*connection_).ListPacks(&context, request, &answer);
   }));
   std::vector<PackInfo> out;
   for (const v1::PackInfo& info : answer.packs()) out.push_back(FromMessage(info));
@@ -76,14 +76,13 @@ StatusOr<std::vector<PackInfo>> RegistryClient::List(const std::string& name) co
 
 StatusOr<PackInfo> RegistryClient::SetChannel(const std::string& name, const std::string& channel,
                                               const std::string& version) const {
-  Stub stub(connection_->channel());
   v1::SetChannelRequest request;
   request.set_name(name);
   request.set_channel(channel);
   request.set_version(version);
   v1::PackInfo answer;
   RETURN_IF_ERROR(connection_->Call(kQuickCall, [&](grpc::ClientContext& context) {
-    return stub.SetChannel(&context, request, &answer);
+    return StubOf(*connection_).SetChannel(&context, request, &answer);
   }));
   return FromMessage(answer);
 }
@@ -91,7 +90,6 @@ StatusOr<PackInfo> RegistryClient::SetChannel(const std::string& name, const std
 StatusOr<RegistryClient::Pulled> RegistryClient::Pull(
     const Wanted& wanted, std::uint64_t limit_bytes,
     const std::function<Status(const PackInfo&)>& accept, std::stop_token stop) const {
-  Stub stub(connection_->channel());
   Pulled out;
   Status foreign = OkStatus();
   const auto take_info = [&](const PackInfo& info) -> Status {
@@ -125,7 +123,7 @@ StatusOr<RegistryClient::Pulled> RegistryClient::Pull(
         if (!wanted.version.empty()) request.set_version(wanted.version);
         if (!wanted.channel.empty()) request.set_channel(wanted.channel);
         request.set_offset(out.file.size());
-        const auto stream = stub.PullPack(&context, request);
+        const auto stream = StubOf(*connection_).PullPack(&context, request);
         v1::PullPackResponse message;
         while (foreign.ok() && stream->Read(&message)) {
           foreign = message.has_info() ? take_info(FromMessage(message.info()))

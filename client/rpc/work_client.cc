@@ -10,6 +10,8 @@ namespace {
 
 using Stub = v1::WorkService::Stub;
 
+Stub StubOf(const Connection& connection) { return Stub(connection.channel()); }
+
 }  // namespace
 
 WorkClient::WorkClient(std::shared_ptr<Connection> connection)
@@ -21,10 +23,12 @@ StatusOr<convert::LeaseResponse> WorkClient::Lease(convert::LeaseRequest lease,
   v1::LeaseRequest request;
   convert::ToMessage(lease, request);
   v1::LeaseResponse answer;
-  Stub stub(connection_->channel());
   RETURN_IF_ERROR(connection_->Call(
       lease.wait + kQuickCall,
-      [&](grpc::ClientContext& context) { return stub.Lease(&context, request, &answer); }, stop));
+      [&](grpc::ClientContext& context) {
+        return StubOf(*connection_).Lease(&context, request, &answer);
+      },
+      stop));
   return convert::FromMessage(answer);
 }
 
@@ -33,9 +37,8 @@ StatusOr<convert::HeartbeatResponse> WorkClient::Heartbeat(
   v1::HeartbeatRequest request;
   convert::ToMessage(heartbeat, request);
   v1::HeartbeatResponse answer;
-  Stub stub(connection_->channel());
   RETURN_IF_ERROR(connection_->Call(Milliseconds(2000), [&](grpc::ClientContext& context) {
-    return stub.Heartbeat(&context, request, &answer);
+    return StubOf(*connection_).Heartbeat(&context, request, &answer);
   }));
   return convert::FromMessage(answer);
 }
@@ -45,10 +48,11 @@ StatusOr<bool> WorkClient::Complete(const convert::Complete& complete, std::stop
   v1::CompleteRequest request;
   convert::ToMessage(complete, request);
   v1::CompleteResponse answer;
-  Stub stub(connection_->channel());
   RETURN_IF_ERROR(connection_->Call(
       limit,
-      [&](grpc::ClientContext& context) { return stub.Complete(&context, request, &answer); },
+      [&](grpc::ClientContext& context) {
+        return StubOf(*connection_).Complete(&context, request, &answer);
+      },
       stop));
   return answer.was_needed();
 }
@@ -58,9 +62,11 @@ Status WorkClient::Release(const convert::Release& release, std::stop_token stop
   v1::ReleaseRequest request;
   convert::ToMessage(release, request);
   v1::ReleaseResponse answer;
-  Stub stub(connection_->channel());
   return connection_->Call(
-      limit, [&](grpc::ClientContext& context) { return stub.Release(&context, request, &answer); },
+      limit,
+      [&](grpc::ClientContext& context) {
+        return StubOf(*connection_).Release(&context, request, &answer);
+      },
       stop);
 }
 

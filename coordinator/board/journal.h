@@ -1,5 +1,6 @@
-// Journal: where the board keeps what must survive. What it writes is durable before the board
-// acts on it, so a coordinator that dies at any moment comes back to what it had acknowledged.
+// Journal: where the board and the registry keep what must survive. What is written is durable
+// before anybody acts on it, so a coordinator that dies at any moment comes back to what it had
+// acknowledged. In a store (here) or in etcd (coordinator/etcd/journal.h).
 #pragma once
 
 #include <memory>
@@ -12,7 +13,7 @@
 
 namespace tenon::board {
 
-// Thread-compatible, as the board that uses it.
+// Thread-safe.
 class Journal {
  public:
   virtual ~Journal() = default;

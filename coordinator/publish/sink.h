@@ -6,9 +6,9 @@
 
 #include "core/base/status.h"
 
-namespace tenon::store {
-class Store;
-}  // namespace tenon::store
+namespace tenon::board {
+class Journal;
+}  // namespace tenon::board
 
 namespace tenon::coordinator {
 
@@ -26,7 +26,7 @@ class PackSink {
 };
 
 // Keeps pack files in Family::kPacks under "file/NAME@VERSION", for a coordinator without a
-// registry. The store outlives it.
-std::unique_ptr<PackSink> MakeStoreSink(store::Store& store);
+// registry. The journal outlives it.
+std::unique_ptr<PackSink> MakeJournalSink(board::Journal& journal);
 
 }  // namespace tenon::coordinator

@@ -10,7 +10,6 @@
 #include "client/registry/pack_file.h"
 #include "client/registry/sha256.h"
 #include "core/base/bytes.h"
-#include "store/store.h"
 
 namespace tenon::coordinator {
 namespace {
@@ -120,22 +119,22 @@ StatusOr<ShelfEntry> PackShelf::Publish(const std::string& file, std::int64_t no
   store::Batch batch;
   batch.Put(Family::kPacks, Key("file", entry.name, version), file);
   batch.Put(Family::kPacks, Key("entry", entry.name, version), Encode(entry));
-  RETURN_IF_ERROR(store_.Write(batch));
+  RETURN_IF_ERROR(journal_.Write(batch));
   return entry;
 }
 
 StatusOr<std::vector<ShelfEntry>> PackShelf::List(const std::string& name) const {
   std::vector<ShelfEntry> out;
   const std::string prefix = name.empty() ? "entry/" : Key("entry", name, "");
-  RETURN_IF_ERROR(store_.Scan(Family::kPacks, prefix,
-                              [&](std::string_view key, std::string_view value) -> Status {
-                                ASSIGN_OR_RETURN(ShelfEntry entry, Decode(key, value));
-                                out.push_back(std::move(entry));
-                                return OkStatus();
-                              }));
+  RETURN_IF_ERROR(journal_.Scan(Family::kPacks, prefix,
+                                [&](std::string_view key, std::string_view value) -> Status {
+                                  ASSIGN_OR_RETURN(ShelfEntry entry, Decode(key, value));
+                                  out.push_back(std::move(entry));
+                                  return OkStatus();
+                                }));
   // "channel/NAME@CHANNEL" holds a version.
   std::map<std::pair<std::string, std::string>, std::vector<std::string>> channels;
-  RETURN_IF_ERROR(store_.Scan(
+  RETURN_IF_ERROR(journal_.Scan(
       Family::kPacks, name.empty() ? "channel/" : Key("channel", name, ""),
       [&](std::string_view key, std::string_view value) {
         const std::size_t slash = key.find('/'), at = key.find('@');
@@ -173,11 +172,11 @@ StatusOr<ShelfEntry> PackShelf::Find(const std::string& name, const Which& which
 
 StatusOr<std::string> PackShelf::Read(const ShelfEntry& entry) const {
   const std::string key = Key("file", entry.name, pack::ToString(entry.version));
-  ASSIGN_OR_RETURN(auto bytes, store_.Get(Family::kPacks, key));
+  ASSIGN_OR_RETURN(auto bytes, journal_.Get(Family::kPacks, key));
   if (!bytes || registry::ToHex(registry::Sha256(*bytes)) != entry.file_sha256) {
     return base::DataLoss(
         fmt::format("registry {}: the file is not what was published; restore "
-                    "the coordinator's store from a checkpoint",
+                    "the coordinator's data from a backup",
                     key));
   }
   return *std::move(bytes);
@@ -192,7 +191,9 @@ StatusOr<ShelfEntry> PackShelf::SetChannel(const std::string& name, const std::s
   if (version.empty()) return base::InvalidArgument("name a version");
   const base::MutexLock lock(mutex_);
   RETURN_IF_ERROR(Find(name, {.version = version}).status());
-  RETURN_IF_ERROR(store_.Put(Family::kPacks, Key("channel", name, channel), version));
+  store::Batch batch;
+  batch.Put(Family::kPacks, Key("channel", name, channel), version);
+  RETURN_IF_ERROR(journal_.Write(batch));
   return Find(name, {.version = version});
 }
 

@@ -1,4 +1,4 @@
-// PackShelf: the published packs, in Family::kPacks of the coordinator's store
+// PackShelf: the published packs, in Family::kPacks of the coordinator's journal
 // (docs/formats/registry.md). A version is put there once, as a whole, and never changes.
 #pragma once
 
@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "coordinator/board/journal.h"
 #include "coordinator/publish/sink.h"
 #include "core/base/mutex.h"
 #include "core/base/status.h"
@@ -41,8 +42,8 @@ bool IsChannelName(std::string_view name);
 // Thread-safe.
 class PackShelf {
  public:
-  // The store outlives it.
-  explicit PackShelf(store::Store& store) : store_(store) {}
+  // The journal outlives it.
+  explicit PackShelf(board::Journal& journal) : journal_(journal) {}
 
   // Checks a pack file and publishes it. DataLoss: it is no pack or damaged; FailedPrecondition: of
   // another version of the semantics, or unsigned while `signed_only`; AlreadyExists: the version
@@ -59,7 +60,7 @@ class PackShelf {
                                   const std::string& version);
 
  private:
-  store::Store& store_;
+  board::Journal& journal_;
   base::Mutex mutex_;  // Look-up and write are one step.
 };
 

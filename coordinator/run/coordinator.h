@@ -36,6 +36,8 @@ struct World {
   const registry::SigningKey* key = nullptr;  // Null: packs are unsigned.
   std::string code_version;
   std::function<board::Now()> now;
+  // OK, or what to answer instead of serving: another coordinator may lead by now. May be empty.
+  std::function<Status()> leads;
   // Reads the artifact from store 0 and checks its hash. Unavailable and ResourceExhausted: it is
   // tried again.
   std::function<StatusOr<graph::TermClasses>(const board::Collected&, std::stop_token)>
@@ -58,6 +60,10 @@ class Coordinator {
 
   // Ends all waits: their callbacks come now, without leases. Repeating is harmless.
   void Stop();
+
+  // Whether this one may still answer. To be asked before each of the calls below; what is written
+  // by one that may not fails anyway.
+  Status Leads() const { return world_.leads ? world_.leads() : OkStatus(); }
 
   // As board::Board.
   StatusOr<convert::Job> Submit(const convert::SubmitJob& request);

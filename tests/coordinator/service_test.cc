@@ -107,7 +107,7 @@ class ServiceTest : public testing::Test {
     options.lease_ttl = 3s;
     options.code_version = "test";
     options.min_stores = min_stores_;
-    options.make_sink = [this](store::Store&) { return std::make_unique<Shelf::Sink>(shelf_); };
+    options.make_sink = [this](board::Journal&) { return std::make_unique<Shelf::Sink>(shelf_); };
     std::promise<void> listening;
     options.on_listening = [&](int port) {
       port_ = port;

@@ -7,6 +7,7 @@ of the image are Debian's, and all that the program needs.
 usage: kubernetes_test.py    with TENON_BIN_DIR set
 """
 import glob
+import json
 import os
 import re
 import shlex
@@ -260,6 +261,84 @@ class Manifests(unittest.TestCase):
             args = container_of(w)["args"]
             given = {a.split("=")[0] for a in args[args.index("serve") + 2:]}
             self.assertLessEqual(given, known)
+
+
+def patched(workload, operations):
+    """A copy of a workload after the operations of a JSON patch."""
+    out = json.loads(json.dumps(workload))
+    for o in operations:
+        *way, last = o["path"].split("/")[1:]
+        at = out
+        for step in way:
+            at = at[int(step)] if isinstance(at, list) else at[step]
+        if o["op"] == "remove":
+            del at[last]
+        elif last == "-":
+            at.append(o["value"])
+        else:
+            if o["op"] == "replace":
+                assert last in at, o["path"]
+            at[last] = o["value"]
+    return out
+
+
+class HighAvailability(unittest.TestCase):
+    """deploy/kubernetes-ha: patches of the manifests above."""
+    FOLDER = os.path.join(ROOT, "deploy", "kubernetes-ha")
+
+    def load(self, name):
+        return yaml.safe_load(read(os.path.join(self.FOLDER, name)))
+
+    def workloads(self):
+        """All of them as patched, by role."""
+        listed = self.load("kustomization.yaml")
+        self.assertEqual(listed["resources"], ["../kubernetes", "network.yaml"])
+        out = {role_of(w): w for w in workloads()}
+        hit = set()
+        for patch in listed["patches"]:
+            for role, w in out.items():
+                if (w["kind"] == patch["target"]["kind"]
+                        and re.fullmatch(patch["target"]["name"], w["metadata"]["name"])):
+                    out[role] = patched(w, self.load(patch["path"]))
+                    hit.add(role)
+        self.assertEqual(hit, set(out))
+        return out
+
+    def test_patched_manifests_are_sound(self):
+        head = {"apiVersion": str, "kind": str, "metadata": META}
+        for role, w in self.workloads().items():
+            shape = {**head, **KINDS[(w["apiVersion"], w["kind"])]}
+            self.assertEqual(wrong_fields(w, shape, role), [])
+            pod, c = pod_of(w), container_of(w)
+            self.assertEqual({m["name"] for x in [c, *pod.get("initContainers", [])]
+                              for m in x["volumeMounts"]},
+                             {v["name"] for v in pod["volumes"]}
+                             | {v["metadata"]["name"]
+                                for v in w["spec"].get("volumeClaimTemplates", [])})
+            text = subprocess.run([TENON, "serve", role, "--help"], check=True, text=True,
+                                  stdout=subprocess.PIPE).stdout
+            args = c["args"]
+            self.assertLessEqual({a.split("=")[0] for a in args[args.index("serve") + 2:]},
+                                 set(re.findall(r"^  (--[a-z-]+)", text, re.M)))
+        policy = self.load("network.yaml")
+        self.assertEqual(wrong_fields(policy, {**head, **KINDS[(policy["apiVersion"],
+                                                                policy["kind"])]}), [])
+
+    def test_nodes_know_every_coordinator_as_it_calls_itself(self):
+        by_role = self.workloads()
+        coordinator = by_role["coordinator"]
+        flags = dict(a.split("=", 1) for a in container_of(coordinator)["args"] if "=" in a)
+        names = [flags["--advertise"].replace("$(POD)", f"tenon-coordinator-{k}")
+                 for k in range(coordinator["spec"]["replicas"])]
+        self.assertGreater(len(names), 1)
+        for role in ("store", "worker", "verifier"):
+            given = [a for a in container_of(by_role[role])["args"] if "--coordinator=" in a]
+            self.assertEqual(given[-1], "--coordinator=" + ",".join(names))
+        # All of them sign alike, and find their certificates.
+        self.assertIn("--key", flags)
+        mounted = {m["mountPath"] for m in container_of(coordinator)["volumeMounts"]}
+        for flag in ("--etcd-ca", "--etcd-certificate", "--etcd-key"):
+            self.assertIn(os.path.dirname(flags[flag]), mounted)
 
 
 class PodsHere(unittest.TestCase):

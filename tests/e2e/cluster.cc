@@ -153,12 +153,21 @@ Cluster::Cluster(const ClusterOptions& options) {
                                  "--data",         data("coordinator"),
                                  "--min-stores",   std::to_string(std::max(options.stores, 1)),
                                  "--lease-ttl-ms", "3000"};
+  if (!options.etcd.empty()) {
+    // Who publishes what another one began must sign it alike.
+    CHECK(Tenon({"pack", "keygen", "--out", folder_ / "key"}).exit_code == 0);
+    first.insert(first.end(),
+                 {"--etcd", options.etcd, "--etcd-lease-ttl", "3", "--key", folder_ / "key"});
+  }
   first.insert(first.end(), options.of_coordinator.begin(), options.of_coordinator.end());
-  add("coordinator", 0, first);
-  server_ = "127.0.0.1:" + std::to_string(coordinator().Port());
-  // The same port after a restart.
-  std::vector<std::string>& again = coordinator().arguments();
-  *std::find(again.begin(), again.end(), "127.0.0.1:0") = server_;
+  for (int k = 0; k <= (options.etcd.empty() ? 0 : options.standbys); ++k) {
+    add("coordinator", k, first);
+    const std::string address = "127.0.0.1:" + std::to_string(services_.back()->Port());
+    server_ += (k == 0 ? "" : ",") + address;
+    // The same port after a restart.
+    std::vector<std::string>& again = services_.back()->arguments();
+    *std::find(again.begin(), again.end(), "127.0.0.1:0") = address;
+  }
   for (int k = 0; k < options.stores; ++k) {
     std::vector<std::string> flags{"--listen", "127.0.0.1:0", "--coordinator",
                                    server_,    "--data",      data("store" + std::to_string(k))};

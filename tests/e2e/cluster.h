@@ -60,6 +60,9 @@ struct ClusterOptions {
   std::vector<std::string> of_stores;
   // Where "coordinator" and "store0", .. keep their data; empty: in the cluster's folder.
   std::map<std::string, std::string> data;
+  // HOST:PORT,.. of etcd: then there are standbys, which follow the coordinator in services().
+  std::string etcd;
+  int standbys = 1;
 };
 
 // A coordinator and its nodes, started. Thread-compatible.
@@ -69,7 +72,7 @@ class Cluster {
 
   Service& coordinator() { return *services_.front(); }
   std::vector<std::unique_ptr<Service>>& services() { return services_; }
-  std::string server() const { return server_; }  // HOST:PORT
+  std::string server() const { return server_; }  // HOST:PORT, with standbys HOST:PORT,..
   const testing::TempFolder& folder() const { return folder_; }
 
   // `tenon ARGUMENTS` of a user with a home of its own in folder().

@@ -45,7 +45,8 @@ std::size_t WholePacks(const std::string& data) {
   const auto store = store::Store::Open(data, {.create = false});
   EXPECT_TRUE(store.ok()) << store.status();
   if (!store.ok()) return 0;
-  const coordinator::PackShelf shelf(**store);
+  board::StoreJournal journal(**store);
+  const coordinator::PackShelf shelf(journal);
   const auto entries = shelf.List("");
   EXPECT_TRUE(entries.ok()) << entries.status();
   for (const coordinator::ShelfEntry& entry : *entries) {
@@ -116,6 +117,13 @@ TEST(KillPointListTest, EveryKillPointOfTheProgramIsDiedAt) {
     }
   }
   for (const Case& c : kCases) tried.insert(c.point);
+  // Those of the journal in etcd have a test of their own.
+  const std::string etcd =
+      testing::ReadFile(std::string(TENON_SOURCE_DIR) + "/tests/coordinator/etcd/etcd_test.cc");
+  const std::regex death(R"re(kill_at\("(etcd[^":]*))re");
+  for (std::sregex_iterator at(etcd.begin(), etcd.end(), death), end; at != end; ++at) {
+    tried.insert((*at)[1]);
+  }
   EXPECT_GE(there.size(), 8u);
   EXPECT_EQ(there, tried);
 }

@@ -40,6 +40,7 @@ MAY_INCLUDE = {
     "store/serve": SERVICE,
     "store/service": SERVICE,
     "client/rpc/": ["core/", "proto/", "client/rpc/"],
+    "client/etcd/": ["core/", "proto/", "client/rpc/", "client/etcd/"],
     "client/registry/": ["core/", "proto/", "client/rpc/", "client/registry/"],
     # What servers ask of callers; put together by client/cli, so services do not know of it.
     "client/security/": ["core/", "proto/", "client/registry/", "client/security/"],
@@ -52,7 +53,7 @@ MAY_INCLUDE = {
     "verifier/nf/": ["core/", "verifier/nf/"],
     "verifier/driver": ["core/", "verifier/nf/", "verifier/driver.h", "verifier/hypotheses.h",
                         "verifier/verdict.h"],
-    "coordinator/": SERVICE + ["coordinator/"],
+    "coordinator/": SERVICE + ["client/etcd/", "coordinator/"],
     "optimizer/": SERVICE + ["optimizer/"],
 }
 OURS = ["core/", "proto/", "store/", "client/", "worker/", "verifier/", "coordinator/",
@@ -69,7 +70,7 @@ PURE = re.compile(r"([a-z_]+|(absl|fmt)/.*|core/.*|immintrin\.h)$")
 # Messages stop where they are converted.
 MESSAGE = re.compile(r"(google/protobuf/.*|grpcpp/.*|grpc/.*|.*\.pb\.h)$")
 MESSAGE_ROOMS = re.compile(
-    r"(proto/|client/(rpc|security|observe)/|optimizer/onnx/|tests/|.*/service\.cc$)")
+    r"(proto/|client/(rpc|etcd|security|observe)/|optimizer/onnx/|tests/|.*/service\.cc$)")
 
 INCLUDE = re.compile(r'\s*#\s*include\s*([<"])([^">]+)[">]')
 UNNUMBERED = re.compile(r"\b(TODO|FIXME)\b(?!\(#\d+\))")

@@ -208,24 +208,30 @@ void Observed::OnNode(std::string_view role, const rpc::NodeEvent& event) {
 }
 
 void Observed::Observe(coordinator::ServeOptions& options) {
-  options.make_sink = [this](store::Store& store) {
+  options.make_sink = [this](board::Journal& journal) {
     const std::lock_guard lock(impl_->mutex);
-    impl_->shelf = std::make_shared<coordinator::PackShelf>(store);
+    impl_->shelf = std::make_shared<coordinator::PackShelf>(journal);
     return coordinator::MakeShelfSink(impl_->shelf);
   };
-  options.customize = [this](grpc::ServerBuilder& builder, store::Store&) {
+  options.customize = [this](grpc::ServerBuilder& builder) {
     impl_->registry = coordinator::AddRegistry(builder, impl_->shelf);
     observe::ObserveCalls(builder, [this](auto method, auto code, double seconds) {
       impl_->metrics.OnCall(method, code, seconds);
     });
     return OkStatus();
   };
+  impl_->metrics.OnLeading(false);
+  options.etcd.on_call = [this](auto call, bool ok, std::chrono::microseconds took) {
+    impl_->metrics.OnEtcd(call, ok, double(took.count()) / 1e6);
+  };
   options.on_started = [this](Coordinator& coordinator) {
+    impl_->metrics.OnLeading(true);
     const std::lock_guard lock(impl_->mutex);
     impl_->coordinator = &coordinator;
     impl_->metrics.Ask([&coordinator] { return SamplesOf(coordinator); });
   };
   options.on_stopping = [this] {
+    impl_->metrics.OnLeading(false);
     impl_->metrics.Forget();
     const std::lock_guard lock(impl_->mutex);
     impl_->coordinator = nullptr;

@@ -80,11 +80,31 @@ std::function<void(const rpc::NodeEvent&)> Events(const Node& node, const char* 
   };
 }
 
+StatusOr<coordinator::EtcdOptions> Etcd(const ServeOptions& o) {
+  coordinator::EtcdOptions out{.endpoints = o.etcd,
+                               .prefix = o.etcd_prefix,
+                               .lease_ttl = std::chrono::seconds(o.etcd_lease_ttl_s)};
+  if (o.etcd_prefix.empty()) return base::InvalidArgument("--etcd-prefix: it cannot be empty");
+  ConnectOptions files{.root_certificates = o.etcd_root_certificates,
+                       .certificate = o.etcd_certificate,
+                       .key = o.etcd_key};
+  ASSIGN_OR_RETURN(const rpc::ConnectionOptions read, ReadConnection(files));
+  out.credentials = read.credentials;
+  out.credentials.token.clear();  // That of $TENON_TOKEN is not etcd's.
+  return out;
+}
+
 Status RunCoordinator(const Node& node, std::stop_token stop, const std::function<void(int)>& up) {
   const ServeOptions& o = node.options;
   coordinator::ServeOptions out;
   out.listen = o.listen.empty() ? kDefaultServer : o.listen;
   out.data_directory = node.data + "/coordinator";
+  ASSIGN_OR_RETURN(out.etcd, Etcd(o));
+  out.advertise = o.advertise;
+  // In one process with a store, which has that port: only the host is the same.
+  if (o.role == "all" && !o.advertise.empty()) {
+    out.advertise = o.advertise.substr(0, o.advertise.rfind(':')) + ":0";
+  }
   out.stores = Split(o.stores);
   out.min_stores = o.min_stores;
   out.lease_ttl = std::chrono::milliseconds(o.lease_ttl_ms);
@@ -202,7 +222,9 @@ Status RunAll(Node& node, Roles& roles) {
   while (port.wait_for(std::chrono::milliseconds(50)) != std::future_status::ready) {
     if (roles.token().stop_requested()) return OkStatus();
   }
-  node.coordinator = fmt::format("{}:{}", HostToReach(node.options.listen), port.get());
+  if (node.options.etcd.empty() || node.options.coordinator.server.empty()) {
+    node.coordinator = fmt::format("{}:{}", HostToReach(node.options.listen), port.get());
+  }
   roles.Start([&node](std::stop_token stop) { return RunStore(node, std::move(stop)); });
   roles.Start([&node](std::stop_token stop) { return RunWorker(node, std::move(stop)); });
   roles.Start([&node](std::stop_token stop) { return RunVerifier(node, std::move(stop)); });

@@ -17,7 +17,7 @@ namespace tenon::cli {
 struct ServeOptions {
   std::string role;        // coordinator, store, worker, verifier or all.
   std::string listen;      // HOST:PORT; empty: as the role's default. Port 0: any free one.
-  std::string advertise;   // Of a store: where others reach it.
+  std::string advertise;   // HOST:PORT under which others reach it; port 0: the one it listens on.
   std::string data;        // Folder; empty: $XDG_STATE_HOME/tenon or ~/.local/state/tenon.
   std::string token_file;  // Tokens that are accepted; empty: no tokens.
   std::string tls_certificate, tls_key, tls_client_root;
@@ -29,6 +29,10 @@ struct ServeOptions {
   std::uint64_t memory_limit_bytes = 0;  // Of a worker; 0: three quarters of what is free.
   std::string key;                       // Signs packs; empty: the user's own.
   std::uint64_t lease_ttl_ms = 15'000;
+  // Of a coordinator: HOST:PORT,.. of etcd; empty: what it knows is kept in `data`.
+  std::string etcd, etcd_prefix = "/tenon/";
+  std::string etcd_root_certificates, etcd_certificate, etcd_key;  // PEM files; given: TLS.
+  unsigned etcd_lease_ttl_s = 5;
   std::string metrics_listen;  // HOST:PORT of metrics and the web page; empty: none.
 };
 // Until a stop is requested; then tasks are given back and calls are finished.

@@ -19,7 +19,8 @@ class ShelfTest : public ::testing::Test {
     auto store = store::Store::OpenTemporary();
     EXPECT_TRUE(store.ok());
     store_ = *std::move(store);
-    shelf_ = std::make_shared<PackShelf>(*store_);
+    journal_ = std::make_unique<board::StoreJournal>(*store_);
+    shelf_ = std::make_shared<PackShelf>(*journal_);
   }
   std::string File(const std::string& name, const std::string& version, bool is_signed = true,
                    const std::string& universe = "") {
@@ -48,6 +49,7 @@ class ShelfTest : public ::testing::Test {
 
   registry::SigningKey key_;
   std::unique_ptr<store::Store> store_;
+  std::unique_ptr<board::StoreJournal> journal_;
   std::shared_ptr<PackShelf> shelf_;
 };
 
