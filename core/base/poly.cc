@@ -47,6 +47,25 @@ std::optional<Monomial> Over(const Monomial& a, const Monomial& b) {
   return m;
 }
 
+// n / d if that is a polynomial; d has at least two terms. Monomials compare by their greatest
+// symbols first, so every step takes the greatest term away and adds smaller ones.
+std::optional<Poly> Exact(const Poly& n, const Poly& d) {
+  const Poly::Term& lead = d.terms().back();
+  Poly quotient, rest = n;
+  while (rest.valid() && !rest.terms().empty()) {
+    const Poly::Term& top = rest.terms().back();
+    const auto m = Over(top.monomial, lead.monomial);
+    if (!m || top.coefficient % lead.coefficient != 0) return std::nullopt;
+    Poly step(top.coefficient / lead.coefficient);
+    for (const Symbol s : *m) {
+      if (s != 0) step = step * Poly::Var(s);
+    }
+    quotient = quotient + step;
+    rest = rest - step * d;
+  }
+  return rest.valid() ? std::optional(quotient) : std::nullopt;
+}
+
 std::size_t Mix(std::size_t h, std::uint64_t x) {
   h ^= x + 0x9e3779b97f4a7c15ull + (h << 6) + (h >> 2);
   return h * 0xff51afd7ed558ccdull;
@@ -273,7 +292,9 @@ Poly Symbols::FloorDiv(const Poly& n, const Poly& d) {
     }
     return r.terms().empty() ? q : q + InternDiv(r, d);
   }
-  return n.terms().empty() ? Poly(0) : InternDiv(n, d);
+  if (n.terms().empty()) return 0;
+  const std::optional<Poly> exact = Exact(n, d);
+  return exact ? *exact : InternDiv(n, d);
 }
 
 Poly Symbols::Mod(const Poly& n, const Poly& d) { return n - d * FloorDiv(n, d); }

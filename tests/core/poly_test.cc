@@ -84,6 +84,18 @@ TEST_F(PolyTest, EqualDivisionsAreOneSymbol) {
   EXPECT_FALSE(symbols.FloorDiv(n, 0).valid());
 }
 
+TEST_F(PolyTest, WhatASumDividesIsDivided) {
+  const Poly va = Poly::Var(a), vb = Poly::Var(b), vc = Poly::Var(c);
+  EXPECT_TRUE(symbols.FloorDiv(va * vc + vb * vc, va + vb) == vc);
+  EXPECT_TRUE(symbols.FloorDiv(va * va - vb * vb, va - vb) == va + vb);
+  EXPECT_FALSE(symbols.FloorDiv(va * vc + vb * vc + 1, va + vb) == vc);
+  for (int trial = 0; trial < 500; ++trial) {
+    const Poly divisor = va + Poly(Random(1, 3)) * vb + Random(0, 2), quotient = RandomPoly(0);
+    EXPECT_TRUE(symbols.FloorDiv(quotient * divisor, divisor) == quotient)
+        << symbols.Print(quotient) << " times " << symbols.Print(divisor);
+  }
+}
+
 TEST_F(PolyTest, OverflowAndHighDegreeAreContagious) {
   const Poly big(INT64_MAX);
   EXPECT_FALSE((big + 1).valid());

@@ -13,6 +13,7 @@
 
 #include "core/base/bytes.h"
 #include "verifier/certify/combine.h"
+#include "verifier/nf/quotients.h"
 
 namespace tenon::certify {
 namespace {
@@ -143,8 +144,35 @@ class Search {
     return split && Split(*split, [&] { return Refuted(depth + 1); });
   }
 
+  // A bound of a quotient that a bound of its numerator leads to, and that no fact decides.
+  std::optional<Poly> QuotientBound() const {
+    for (const Symbol s : Divisions()) {
+      for (std::size_t k = 0; k < ledger_.size(); ++k) {
+        for (const Poly& p : nf::QuotientBounds(q_.symbols, s, ledger_.fact(k))) {
+          if (p.valid() && !ledger_.Has(p) && !ledger_.Has(-p - 1)) return p;
+        }
+      }
+    }
+    // A numerator that another quotient bounds: by a multiple of the denominator that occurs.
+    for (const Symbol s : Divisions()) {
+      const Poly& d = q_.symbols.denominator(s);
+      if (d.is_constant() || d.terms().size() != 1) continue;
+      for (std::size_t k = 0; k < ledger_.size(); ++k) {
+        for (const Poly::Term& t : ledger_.fact(k).terms()) {
+          const auto multiple =
+              Degree(t.monomial) == 2 ? Quotient(t.monomial, d.terms()[0].monomial) : std::nullopt;
+          if (!multiple || *multiple == Poly::Var(s)) continue;
+          const Poly p = *multiple - 1 - Poly::Var(s);
+          if (!ledger_.Has(p) && !ledger_.Has(-p - 1)) return p;
+        }
+      }
+    }
+    return std::nullopt;
+  }
+
   // Where to split so that `point` is in neither half.
   std::optional<Poly> Branch(const std::vector<Coordinate>& point) const {
+    if (auto p = QuotientBound()) return p;
     std::map<Monomial, std::int64_t> values;
     for (const Coordinate& c : point) {
       if (c.monomial[1] == 0 && !c.whole) return Poly::Var(c.monomial[0]) - c.floor - 1;

@@ -65,17 +65,39 @@ class Parameters {
         outer += one;
         continue;
       }
-      std::vector<Symbol> all;
-      one.CollectSymbols(all, &s_.symbols);
-      for (Symbol x : all) {
-        const bool is_local = std::find(local.begin(), local.end(), x) != local.end();
-        if (!is_local && s_.symbols.kind(x) > SymbolKind::kDiv) {
-          throw Unsupported("an index that multiplies a bound and a free variable in a function");
-        }
-      }
-      rest += one;
+      rest += HasOuter(one, local) ? OfMixed(t, local) : one;
     }
     return {Valid(outer), Valid(rest)};
+  }
+
+  bool HasOuter(const Poly& p, const std::vector<Symbol>& local) const {
+    std::vector<Symbol> all;
+    p.CollectSymbols(all, &s_.symbols);
+    return std::any_of(all.begin(), all.end(), [&](Symbol x) {
+      return s_.symbols.kind(x) > SymbolKind::kDiv &&
+             std::find(local.begin(), local.end(), x) == local.end();
+    });
+  }
+
+  // A product with both local and outer variables: its outer factors are arguments, and so are the
+  // outer parts inside of its divisions.
+  Poly OfMixed(const Poly::Term& t, const std::vector<Symbol>& local) {
+    Poly out(t.coefficient);
+    for (const Symbol x : t.monomial) {
+      if (x == 0) break;
+      const Poly factor = Poly::Var(x);
+      if (!HasOuter(factor, local)) {
+        out = out * factor;
+      } else if (!s_.Mentions(factor, local)) {
+        out = out * Argument(factor);
+      } else {
+        // Copies: new symbols move the table.
+        const Poly numerator = s_.symbols.numerator(x), denominator = s_.symbols.denominator(x);
+        const Poly n = OfIndex(numerator, local);
+        out = out * s_.symbols.FloorDiv(n, OfIndex(denominator, local));
+      }
+    }
+    return out;
   }
 
   Poly Argument(const Poly& value) {

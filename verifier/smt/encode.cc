@@ -4,6 +4,8 @@
 //   m = x y:                      the rule of signs, and |m| >= |y| where |x| >= 1, both ways round
 //   m = x y, y >= 0, p a linear polynomial with x that the question compares with 0:
 //                                 p >= 0 implies p y >= 0; p < 0 implies (-p - 1) y >= 0
+//   q = floor(n / d), the question compares n with k d for a linear polynomial k:
+//                                 the line above for p = k - 1 - q or p = q - k
 //   x y and z y, y >= 0:          x < z implies x y + y <= z y; x > z the reverse; x = z equality
 //
 // where y may be a product itself. Each holds for all integers, so asserting it never makes a
@@ -12,6 +14,8 @@
 #include "verifier/smt/encode.h"
 
 #include <algorithm>
+
+#include "verifier/nf/quotients.h"
 
 namespace tenon::smt {
 namespace {
@@ -88,6 +92,7 @@ z3::expr Encoder::Of(const Poly& p) {
 }
 
 void Encoder::NoteBound(const base::Condition& c) {
+  if (c.kind == base::Condition::Kind::kGe0) compared_.insert(c.p);
   if (c.kind != base::Condition::Kind::kGe0 || c.p.terms().size() > 3) return;
   for (const Poly::Term& t : c.p.terms()) {
     if (t.monomial[1] != 0) return;
@@ -182,6 +187,14 @@ void Encoder::BoundLemmas(std::vector<z3::expr>& out) {
   }
 }
 
+void Encoder::NoteQuotients() {
+  for (const Symbol s : closed_divisions_) {
+    for (const Poly& p : compared_) {
+      for (const Poly& bound : nf::QuotientBounds(symbols_, s, p)) bounds_.insert(bound);
+    }
+  }
+}
+
 void Encoder::Close(std::vector<z3::expr>& out) {
   while (!open_divisions_.empty() || !open_products_.empty()) {
     if (!open_divisions_.empty()) {
@@ -202,6 +215,7 @@ void Encoder::Close(std::vector<z3::expr>& out) {
 std::vector<z3::expr> Encoder::TakeLemmas() {
   std::vector<z3::expr> out;
   Close(out);
+  NoteQuotients();
   BoundLemmas(out);
   Close(out);
   return out;
@@ -211,6 +225,7 @@ void Encoder::Mark() {
   marked_divisions_ = closed_divisions_;
   marked_products_ = closed_products_;
   marked_bounds_ = bounds_;
+  marked_compared_ = compared_;
   marked_used_bounds_ = used_bounds_;
 }
 
@@ -218,6 +233,7 @@ void Encoder::Restore() {
   closed_divisions_ = marked_divisions_;
   closed_products_ = marked_products_;
   bounds_ = marked_bounds_;
+  compared_ = marked_compared_;
   used_bounds_ = marked_used_bounds_;
 }
 

@@ -58,6 +58,8 @@ class Encoder {
   void SignLemmas(const Monomial& m, std::vector<z3::expr>& out);
   void OrderLemmas(const Monomial& a, const Monomial& b, std::vector<z3::expr>& out);
   void BoundLemmas(std::vector<z3::expr>& out);
+  // Notes the bounds of quotients that bounds of their numerators lead to.
+  void NoteQuotients();
   // Notes a linear condition that the question mentions.
   void NoteBound(const base::Condition& c);
 
@@ -71,6 +73,8 @@ class Encoder {
   // Linear conditions of the question, as polynomials of at least 0, and the products with what
   // else stands beside one of their symbols that already have a lemma.
   std::set<base::Poly, base::PolyBefore> bounds_, marked_bounds_;
+  // All inequalities of the question.
+  std::set<base::Poly, base::PolyBefore> compared_, marked_compared_;
   std::set<std::pair<base::Poly, Monomial>, Before> used_bounds_, marked_used_bounds_;
 };
 
