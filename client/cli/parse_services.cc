@@ -243,8 +243,10 @@ std::string Stripped(const std::string& text) {
 }  // namespace
 
 void AddConnect(CLI::App& command, ConnectOptions& o) {
-  command.add_option("--server", o.server,
-                     "HOST:PORT (default: $TENON_SERVER, else 127.0.0.1:7400)");
+  command.add_option(
+      "--server", o.server,
+      "HOST:PORT, or several with commas of which one serves (default: $TENON_SERVER, "
+      "else 127.0.0.1:7400)");
   command.add_option("--token", o.token_file, "File with your token (default: $TENON_TOKEN)");
   command.add_flag("--tls", o.tls, "Encrypt, trusting the certificates of this machine");
   command.add_option("--tls-ca", o.root_certificates, "PEM file that signed the server's");
