@@ -7,6 +7,7 @@
 
 #include <fmt/core.h>
 
+#include "core/rules/complete.h"
 #include "core/rules/lexer.h"
 #include "core/rules/text.h"
 
@@ -40,6 +41,7 @@ class RuleReader {
       }
     }
     at_ = end;
+    RETURN_IF_ERROR(CheckDivisors());
     if (clauses_.count("source") == 0) return Missing(out, "source");
     if (clauses_.count("target") == 0) return Missing(out, "target");
     rule_.both = clauses_.count("both") > 0;
@@ -310,6 +312,19 @@ class RuleReader {
     return list;
   }
 
+  // Floor division is taken to be by something positive (base::Symbols::FloorDiv), so the rule must
+  // say that it is.
+  Status CheckDivisors() const {
+    std::vector<base::Condition> known = rule_.where;
+    for (base::Condition& c : rule_.graph.Requirements(rule_.source)) known.push_back(std::move(c));
+    for (const auto& [at, divisor] : divisors_) {
+      if (Implied(base::Ge(divisor, 1), known, rule_.graph.symbols())) continue;
+      return ErrorAt(file_, at,
+                     "a division by what may be 0 or less; say in `where` that it is at least 1");
+    }
+    return OkStatus();
+  }
+
   StatusOr<base::Poly> Size(int depth) {
     ASSIGN_OR_RETURN(base::Poly sum, Product(depth));
     for (;;) {
@@ -321,12 +336,18 @@ class RuleReader {
     }
   }
 
+  void NoteDivisor(const Token& at, const base::Poly& divisor) {
+    if (divisor.valid() && !divisor.is_constant()) divisors_.emplace_back(at, divisor);
+  }
+
   StatusOr<base::Poly> Product(int depth) {
     ASSIGN_OR_RETURN(base::Poly product, Factor(depth));
     for (;;) {
       const bool modulo = Is("mod");
       if (!TryTake("*") && !TryTake("mod")) return product;
+      const Token at = Peek();
       ASSIGN_OR_RETURN(const base::Poly next, Factor(depth));
+      if (modulo) NoteDivisor(at, next);
       product = modulo ? symbols().Mod(product, next) : product * next;
       if (!product.valid()) return Wrong("a number is too large, or a division by 0");
     }
@@ -348,7 +369,9 @@ class RuleReader {
       RETURN_IF_ERROR(Take("("));
       ASSIGN_OR_RETURN(const base::Poly n, Size(depth + 1));
       RETURN_IF_ERROR(Take(","));
+      const Token at = Peek();
       ASSIGN_OR_RETURN(const base::Poly d, Size(depth + 1));
+      NoteDivisor(at, d);
       RETURN_IF_ERROR(Take(")"));
       const base::Poly q = symbols().FloorDiv(n, d);
       if (!q.valid()) return Wrong("a division by 0 or less");
@@ -382,6 +405,7 @@ class RuleReader {
   std::map<std::string, graph::NodeId> inputs_;
   bool declaring_dims_ = false;
   Status type_error_;
+  std::vector<std::pair<Token, base::Poly>> divisors_;  // That are no constants.
   Rule rule_;
 };
 

@@ -95,11 +95,32 @@ TEST(RuleTextTest, ErrorsNameFileLineAndColumn) {
            Case{"rule r given a[n] source a;", "f:1:27: unexpected character ';'"},
            Case{"rule r given a[n] source Conv(a, activation=gelu) target a",
                 "f:1:45: expected none, relu, sigmoid or tanh, at 'gelu'"},
+           // A divisor of 0 would have no meaning, and a negative one another than the prover's.
+           Case{
+               "rule r given a[n] attr k source Slice(a, axis=0, start=0, end=div(n, k)) target a",
+               "f:1:70: a division by what may be 0 or less; say in `where` that it is at least 1"},
+           Case{
+               "rule r given a[n] attr k >= 0 source a target a where n mod k = 0",
+               "f:1:61: a division by what may be 0 or less; say in `where` that it is at least 1"},
        }) {
     const auto rules = ParseRules(c.text, "f");
     ASSERT_FALSE(rules.ok()) << c.text;
     EXPECT_EQ(std::string(rules.status().message().data(), rules.status().message().size()),
               c.message);
+  }
+}
+
+TEST(RuleTextTest, DivisorsArePositiveByDimsBoundsOrTheSource) {
+  for (const char* text : {
+           "rule r given a[n,m] source a target a where div(n, m) >= 1",
+           "rule r given a[n,m] source a target a where n mod (m+2) = 0",
+           "rule r given a[n] attr k >= 1 source a target a where n mod k = 0",
+           "rule r given a[n] attr k source a target a where n mod k = 0, k > 0",
+           "rule r given a[n,c,h,w] b[f,c,r,s] attr k source Conv(a, b, strides=[k,k]) "
+           "target Conv(a, b, strides=[k,k]) where h mod k = 0",
+       }) {
+    const auto rules = ParseRules(text, "f");
+    EXPECT_TRUE(rules.ok() && (*rules)[0].rule.ok()) << text << rules.status();
   }
 }
 
