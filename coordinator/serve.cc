@@ -69,6 +69,21 @@ Status DropTable(const board::Table& table, const ServeOptions& options, std::st
   return first;
 }
 
+// All stores must have room for their share, so the fullest one decides.
+std::optional<std::uint64_t> DiskFree(const std::vector<std::string>& endpoints,
+                                      const ServeOptions& options) {
+  std::uint64_t least = UINT64_MAX;
+  for (const std::string& endpoint : endpoints) {
+    const auto client = ClientOf(endpoint, options, std::chrono::seconds(2));
+    if (!client.ok()) return std::nullopt;
+    const auto stats = client->Stats();
+    // Whether it works at all shows soon enough.
+    if (!stats.ok()) return std::nullopt;
+    least = std::min(least, stats->disk_free_bytes);
+  }
+  return least > UINT64_MAX / endpoints.size() ? UINT64_MAX : least * endpoints.size();
+}
+
 // As `make`, again for a while when it is UNAVAILABLE: a port that this process has just given back
 // may take a moment to be free.
 template <class Make>
@@ -88,17 +103,22 @@ Status ServeTerm(const ServeOptions& options, board::Journal& journal,
                  const std::function<void()>& ready, std::stop_token stop) {
   const auto sink = options.make_sink ? options.make_sink(journal) : MakeJournalSink(journal);
   std::random_device device;
-  World world{.journal = journal,
-              .sink = *sink,
-              .key = key,
-              .code_version = options.code_version,
-              .now = SystemTime,
-              .leads = std::move(leads),
-              .read_classes = [&](const board::Collected& job,
-                                  std::stop_token s) { return ReadClasses(job, options, s); },
-              .drop_table = [&](const board::Table& table,
-                                std::stop_token s) { return DropTable(table, options, s); },
-              .log = options.log};
+  World world{
+      .journal = journal,
+      .sink = *sink,
+      .key = key,
+      .code_version = options.code_version,
+      .now = SystemTime,
+      .leads = std::move(leads),
+      .read_classes = [&](const board::Collected& job,
+                          std::stop_token s) { return ReadClasses(job, options, s); },
+      .drop_table = [&](const board::Table& table,
+                        std::stop_token s) { return DropTable(table, options, s); },
+      .estimate = options.estimate,
+      .disk_free =
+          [&](const std::vector<std::string>& stores) { return DiskFree(stores, options); },
+      .limits = {.memory_bytes = options.worker_memory_bytes, .graphs = options.job_graphs_max},
+      .log = options.log};
   board::Options board;
   board.lease_ttl = options.lease_ttl;
   board.straggler_min = options.straggler_min;

@@ -12,6 +12,7 @@
 
 #include "client/rpc/connection.h"
 #include "core/base/status.h"
+#include "proto/convert/jobs.h"
 
 namespace grpc {
 class ServerBuilder;
@@ -54,6 +55,9 @@ struct ServeOptions {
   std::uint32_t waiting_jobs_max = 1000;  // Not ended; above: RESOURCE_EXHAUSTED.
   std::uint32_t running_jobs_max = 4;     // Reduced at a time.
   std::uint64_t worker_memory_bytes = std::uint64_t{4} << 30;  // A job's default and maximum.
+  std::uint64_t job_graphs_max = 0;  // Estimated; above: RESOURCE_EXHAUSTED. 0: no limit.
+  // What a job would take (coordinator/run/coordinator.h); null: jobs are taken without.
+  std::function<StatusOr<convert::JobEstimate>(const convert::JobSpec&)> estimate;
   std::uint32_t proofs_per_task = 4;
   std::chrono::milliseconds straggler_min{5'000};  // No second lease before.
   std::string code_version;                        // Told in the provenance of packs.
@@ -65,8 +69,8 @@ struct ServeOptions {
   std::shared_ptr<grpc::ServerCredentials> credentials;
   // Called before the server starts: adds services (the registry) and interceptors. May be empty.
   std::function<Status(grpc::ServerBuilder& builder)> customize;
-  // Told of events worth a line in the log: name, job, detail. May be empty.
-  std::function<void(std::string_view event, std::string_view job, std::string_view detail)> log;
+  // Told of events worth a line in the log: name, id of a job or a task, detail. May be empty.
+  std::function<void(std::string_view event, std::string_view about, std::string_view detail)> log;
   // Given the running coordinator, for metrics and pages; it lives until `on_stopping` has been
   // called. With etcd this comes again with each term.
   std::function<void(Coordinator& coordinator)> on_started;

@@ -91,9 +91,14 @@ class Jobs : public v1::JobService::CallbackService {
   ServerUnaryReactor* SubmitJob(CallbackServerContext* context, const v1::SubmitJobRequest* request,
                                 v1::Job* answer) override {
     if (const Status s = coordinator_.Leads(); !s.ok()) return End(context, s);
-    const auto value = FromMessage(*request);
+    auto value = FromMessage(*request);
     if (!value.ok()) return End(context, value.status());
-    return End(context, coordinator_.Submit(*value), answer);
+    ServerUnaryReactor* const reactor = context->DefaultReactor();
+    coordinator_.Submit(*std::move(value), [reactor, answer](const StatusOr<convert::Job>& job) {
+      if (job.ok()) ToMessage(*job, *answer);
+      reactor->Finish(convert::ToGrpc(job.status()));
+    });
+    return reactor;
   }
   ServerUnaryReactor* GetJob(CallbackServerContext* context, const v1::GetJobRequest* request,
                              v1::Job* answer) override {

@@ -33,6 +33,7 @@ Status Serve(const ServeOptions& options, std::stop_token stop) {
                                           .credentials = options.credentials,
                                           .customize = options.customize,
                                           .disk_reserve_bytes = options.disk_reserve_bytes}));
+  if (options.on_started) options.on_started(*server);
   if (options.on_listening) options.on_listening(server->port());
   if (coordinator) {
     const rpc::NodeIdentity identity{
@@ -47,6 +48,7 @@ Status Serve(const ServeOptions& options, std::stop_token stop) {
     std::unique_lock lock(mutex);
     never.wait(lock, stop, [] { return false; });
   }
+  if (options.on_stopping) options.on_stopping();
   return OkStatus();
 }
 

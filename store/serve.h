@@ -17,6 +17,8 @@ class ServerCredentials;
 
 namespace tenon::store {
 
+class Server;
+
 struct ServeOptions {
   std::string directory;
   std::string listen = "127.0.0.1:0";
@@ -36,6 +38,9 @@ struct ServeOptions {
   std::string version;
 
   std::function<void(int port)> on_listening;
+  // Given the running server, for metrics; it lives until `on_stopping` returns. May be null.
+  std::function<void(const Server& server)> on_started;
+  std::function<void()> on_stopping;
 };
 
 // Serves until `stop`. Blocking. Errors of Store::Open; Unavailable: the port cannot be bound.

@@ -121,6 +121,14 @@ class Committer {
     queued_bytes_ += run.size();
     items_.push_back({std::move(writer), sequence, key, std::move(run)});
   }
+  // Batches, runs and bytes; those that wait.
+  void Tell(ServerFigures& out) const {
+    out.batches = batches_;
+    out.runs = runs_;
+    out.run_bytes = run_bytes_;
+    out.queued_bytes = queued_bytes_;
+    out.refused_batches = refused_;
+  }
   // How much of one stream may wait now.
   std::size_t StreamQueueBytes() const {
     return queued_bytes_ < kQueueBytes ? kStreamQueueBytes : 1;
@@ -146,6 +154,19 @@ class Committer {
     return batch.empty() ? OkStatus() : DiskGuard::Full(store_.Write(batch));
   }
 
+  void Count(const std::vector<Item>& items, const Status& written) {
+    if (!written.ok()) {
+      ++refused_;
+      return;
+    }
+    ++batches_;
+    for (const Item& item : items) {
+      if (!item.late.ok()) continue;
+      ++runs_;
+      run_bytes_ += item.run.size();
+    }
+  }
+
   std::vector<Item> Take() {
     const base::MutexLock lock(mutex_);
     const auto ready = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
@@ -167,6 +188,7 @@ class Committer {
       std::vector<Item> items = Take();
       if (items.empty()) continue;
       const Status written = Write(items);
+      Count(items, written);
       TENON_KILL_POINT("store.acknowledge.before");
       // One answer a stream: the last sequence number of it speaks for those before.
       struct Sum {
@@ -195,6 +217,7 @@ class Committer {
   base::Mutex mutex_;
   std::deque<Item> items_ ABSL_GUARDED_BY(mutex_);
   std::atomic<std::size_t> queued_bytes_ = 0;
+  std::atomic<std::uint64_t> batches_ = 0, runs_ = 0, run_bytes_ = 0, refused_ = 0;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::jthread thread_;
 };
@@ -393,6 +416,13 @@ class Service final
       : store_(store), disk_(store, options), committer_(store, disk_, tables_) {}
 
   Status Load() { return tables_.Load(store_); }
+  ServerFigures figures() const {
+    ServerFigures out;
+    committer_.Tell(out);
+    out.disk_free_bytes = disk_.Free().value_or(0);
+    out.accepts_writes = disk_.Check().ok();
+    return out;
+  }
 
   grpc::ServerBidiReactor<v1::PutRunsRequest, v1::PutRunsResponse>* PutRuns(
       grpc::CallbackServerContext*) override {
@@ -574,5 +604,7 @@ Server::~Server() {
 }
 
 int Server::port() const { return impl_->port; }
+
+ServerFigures Server::figures() const { return impl_->service->figures(); }
 
 }  // namespace tenon::store

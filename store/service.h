@@ -33,6 +33,15 @@ struct ServerOptions {
   int threads_max = 256;
 };
 
+// For metrics. Counters are of this process.
+struct ServerFigures {
+  std::uint64_t batches = 0, runs = 0, run_bytes = 0;  // Written, synced and acknowledged.
+  std::uint64_t queued_bytes = 0;                      // Of runs that wait to be written.
+  std::uint64_t refused_batches = 0;                   // For want of space, and other errors.
+  std::uint64_t disk_free_bytes = 0;                   // 0 when it cannot be found out.
+  bool accepts_writes = false;
+};
+
 // Serves from Start until it is destroyed. Thread-safe.
 class Server {
  public:
@@ -44,6 +53,7 @@ class Server {
   Server& operator=(const Server&) = delete;
 
   int port() const;
+  ServerFigures figures() const;
 
  private:
   struct Impl;

@@ -17,14 +17,6 @@
 namespace tenon::worker {
 namespace {
 
-// What the tables take for a term of a level below the last, besides its value.
-constexpr double kTermBytes = 120;
-// What a graph of the last level takes until the classes are read back.
-constexpr double kRecordBytes = 24 * 2.5;
-constexpr double kCollectedBytes = 80;
-// RocksDB's buffers, and what every process has.
-constexpr double kBaseBytes = 100e6;
-
 int LastLevel(const graph::Universe& universe, const EnumerateOptions& options) {
   return options.max_operators == 0 ? universe.max_operators : options.max_operators;
 }
@@ -66,6 +58,8 @@ Enumerator::Enumerator(const graph::Universe& universe, const EnumerateOptions& 
   }
 }
 
+Enumerator::~Enumerator() = default;
+
 Status Enumerator::Report(std::string_view phase, std::uint64_t done, std::uint64_t total) const {
   if (options_.progress && !options_.progress({phase, done, total})) {
     return absl::CancelledError("the enumeration was cancelled");
@@ -91,23 +85,17 @@ StatusOr<std::unique_ptr<Enumerator>> Enumerator::Prepare(const graph::Universe&
     ASSIGN_OR_RETURN(e->renamings_, Renamings::Of(e->levels_));
     e->renaming_bits_ = unsigned(std::bit_width(e->renamings_->count() - 1));
   }
-  double kept_bytes = kBaseBytes;
+  std::vector<LevelEstimate>& levels = e->level_estimates_;
   for (int k = 1; k <= size; ++k) {
     ASSIGN_OR_RETURN(const LevelEstimate level,
                      EstimateLevel(e->levels_, e->evaluator_, e->hasher_));
-    const double renamings = e->renamings_ ? double(e->renamings_->count()) : 1;
-    e->estimate_ = {level.graphs, level.cpu_seconds, kept_bytes};
-    if (k < size) {
-      kept_bytes += level.graphs * (kTermBytes + renamings * sizeof(TermId)) +
-                    level.elements * kLanes * (sizeof(std::uint64_t) + sizeof(double));
-      e->estimate_.memory_bytes = kept_bytes;
-      RETURN_IF_ERROR(CheckLimits(options, universe.name, k, e->estimate_));
-      RETURN_IF_ERROR(e->BuildLevel());
-    } else {
-      e->estimate_.memory_bytes +=
-          level.graphs * kRecordBytes / double(options.shards) + level.graphs * kCollectedBytes;
-      RETURN_IF_ERROR(CheckLimits(options, universe.name, k, e->estimate_));
-    }
+    const double below = KeptBytes(levels, e->renamings());
+    levels.push_back(level);
+    const double bytes = k < size ? KeptBytes(levels, e->renamings())
+                                  : below + LastLevelBytes(level.graphs, options.shards);
+    e->estimate_ = {level.graphs, level.cpu_seconds, bytes};
+    RETURN_IF_ERROR(CheckLimits(options, universe.name, k, e->estimate_));
+    if (k < size) RETURN_IF_ERROR(e->BuildLevel());
   }
   const std::uint64_t ids = std::uint64_t{1} << (32 - e->renaming_bits_);
   if (std::uint64_t(e->levels_.end(size - 1)) >= ids || e->levels_.unit_count() >= 0xffffffff) {

@@ -61,6 +61,8 @@ struct Estimate {
   double memory_bytes = 0;
 };
 
+struct LevelEstimate;  // worker/estimate.h
+
 // What was enumerated. A value type.
 struct Enumeration {
   graph::Universe universe;
@@ -95,6 +97,7 @@ struct Enumeration {
 // Thread-compatible.
 class Enumerator {
  public:
+  ~Enumerator();
   // Builds and evaluates all levels below the last. ResourceExhausted when the work would exceed
   // the limits: the message has the estimate and the ways out. InvalidArgument for a universe with
   // several outputs, or max_operators out of range.
@@ -102,6 +105,10 @@ class Enumerator {
                                                        const EnumerateOptions& options);
 
   const Estimate& estimate() const { return estimate_; }
+  // Of each level, from size 1.
+  const std::vector<LevelEstimate>& levels() const { return level_estimates_; }
+  // How many ways there are to rename inputs; 1 but in canonical mode.
+  double renamings() const { return renamings_ ? double(renamings_->count()) : 1; }
   // The bucket bits that suit the estimate; job is the caller's.
   store::RunTable TableFor(std::uint64_t job) const;
 
@@ -144,6 +151,7 @@ class Enumerator {
   std::vector<Signature> signatures_;      // By term.
   std::vector<Fingerprint> fingerprints_;  // By term.
   Estimate estimate_;
+  std::vector<LevelEstimate> level_estimates_;
   std::uint64_t record_bytes_ = 0;  // That RunShard wrote.
   std::uint64_t graphs_ = 0, records_ = 0;
 };

@@ -13,6 +13,8 @@
 namespace tenon::worker {
 namespace {
 
+constexpr double kTimeSlack = 4;
+
 rpc::Milliseconds ThreadCpu() {
   timespec t{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
@@ -68,8 +70,9 @@ StatusOr<Enumerator*> TaskRunner::Prepared(const convert::EnumerationTask& task,
             ? options_.memory_limit_bytes
             : std::min(options_.memory_limit_bytes, task.memory_limit_bytes);
   }
-  options.time_limit_seconds = 0;  // The coordinator has decided that already.
-  options.keep_all = false;        // Only what shares its class travels on.
+  // The coordinator has refused what is above; on a busy machine the same work seems longer.
+  options.time_limit_seconds = kTimeSlack * std::chrono::duration<double>(task.time_limit).count();
+  options.keep_all = false;  // Only what shares its class travels on.
   options.progress = progress;
   ASSIGN_OR_RETURN(enumerator_, Enumerator::Prepare(universe_, options));
   key_ = std::move(key);

@@ -71,6 +71,14 @@ std::string OneLine(std::string_view message) {
   return line;
 }
 
+std::string JsonFields(std::string_view event, const Console::Fields& fields) {
+  std::string line = fmt::format("\"event\":{}", Quoted(event));
+  for (const auto& [name, value] : fields) {
+    line += fmt::format(",{}:{}", Quoted(name), Quoted(value));
+  }
+  return line;
+}
+
 }  // namespace
 
 ExitCode ExitCodeOf(const Status& status) {
@@ -164,17 +172,23 @@ std::string Console::Paint(Color color, std::string_view text) const {
 void Console::Log(std::string_view event, const Fields& fields) {
   std::string line;
   if (options_.log_format == LogFormat::kJson) {
-    line = fmt::format("\"event\":{}", Quoted(event));
-    for (const auto& [name, value] : fields) {
-      line += fmt::format(",{}:{}", Quoted(name), Quoted(value));
-    }
+    line = JsonFields(event, fields);
   } else {
     line = std::string(event);
-    for (const auto& [name, value] : fields) line += fmt::format(" {}={}", name, value);
+    for (const auto& [name, value] : fields) line += fmt::format(" {}={}", name, OneLine(value));
   }
   base::MutexLock lock(mutex_);
   ClearBar();
   spdlog::info(line);
+}
+
+void Console::Tell(std::string_view event, const Fields& fields, std::string_view line) {
+  const base::MutexLock lock(mutex_);
+  if (options_.log_format == LogFormat::kJson) {
+    spdlog::warn(JsonFields(event, fields));
+  } else if (!bars_) {
+    WriteAll(STDERR_FILENO, OneLine(line) + "\n");
+  }
 }
 
 void Console::Warn(std::string_view message) {
@@ -195,6 +209,7 @@ void Console::Progress(std::string_view stage, std::uint64_t done, std::uint64_t
     Finish(now);
     stage_ = stage;
     started_ = now;
+    done_first_ = done;
     announced_ = false;
   }
   done_ = done;
@@ -238,7 +253,12 @@ void Console::Draw(Clock::time_point now) {
     bar = fmt::format(" [{}{}]", std::string(static_cast<std::size_t>(full), '#'),
                       std::string(static_cast<std::size_t>(kCells - full), '.'));
   }
-  std::string line = fmt::format("{}{} {} {}", stage_, bar, amount, Duration(elapsed));
+  std::string left;
+  if (total_ > done_ && done_ > done_first_ && elapsed >= 3) {
+    const double rate = double(done_ - done_first_) / elapsed;
+    left = fmt::format(", {} left", Duration(double(total_ - done_) / rate));
+  }
+  std::string line = fmt::format("{}{} {} {}{}", stage_, bar, amount, Duration(elapsed), left);
   line.resize(std::min(line.size(), static_cast<std::size_t>(Columns() - 1)));
   WriteAll(STDERR_FILENO, "\r\x1b[K" + line);
   bar_shown_ = true;

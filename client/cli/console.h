@@ -62,6 +62,9 @@ class Console {
   // One event for people who look over the shoulder, with -v only: its name and its fields.
   using Fields = std::vector<std::pair<std::string_view, std::string>>;
   void Log(std::string_view event, const Fields& fields);
+  // A step that is shown where there is no bar: as a log line with --log-format json, else as
+  // `line` on stderr. On a terminal the progress says it.
+  void Tell(std::string_view event, const Fields& fields, std::string_view line);
   // Something the user should know although the command goes on: always shown, on stderr.
   void Warn(std::string_view message);
 
@@ -87,6 +90,7 @@ class Console {
   std::string stage_ ABSL_GUARDED_BY(mutex_);
   std::uint64_t done_ ABSL_GUARDED_BY(mutex_) = 0;
   std::uint64_t total_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::uint64_t done_first_ ABSL_GUARDED_BY(mutex_) = 0;  // When the stage was first shown.
   bool bar_shown_ ABSL_GUARDED_BY(mutex_) = false;
   int output_error_ ABSL_GUARDED_BY(mutex_) = 0;  // The first errno of stdout.
   Clock::time_point started_ ABSL_GUARDED_BY(mutex_);

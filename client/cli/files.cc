@@ -110,6 +110,10 @@ Status WriteText(const std::string& path, std::string_view text) {
 
 Status CheckWritable(const std::string& path) {
   if (path.empty()) return base::InvalidArgument("cannot write a file without a name; name one");
+  if (path == "-") {
+    return base::InvalidArgument(
+        "'-' stands for stdout with --json only; name a file, or ./- if it is to be called so");
+  }
   struct stat info {};
   if (::stat(path.c_str(), &info) == 0) {
     if (S_ISDIR(info.st_mode)) return WriteError(path, EISDIR);

@@ -25,7 +25,7 @@ StatusOr<std::string> ReadText(const std::string& path);
 Status WriteText(const std::string& path, std::string_view text);
 
 // Whether WriteText(path) has a chance: for commands that work long before they write. Leaves
-// nothing behind.
+// nothing behind. "-" is refused, since it is stdout elsewhere.
 Status CheckWritable(const std::string& path);
 
 // Delivers a document of --json: nowhere (empty), to stdout ("-") or into a file.

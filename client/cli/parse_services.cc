@@ -88,8 +88,12 @@ void AddServe(CLI::App& app, ServiceParse parse) {
         ->check(CLI::Range(1, 1024));
     command->add_option("--slots", o.slots, "Tasks at a time (default: one a CPU)")
         ->check(CLI::Range(1, 1024));
-    command->add_option("--memory-limit", o.memory_limit_bytes, "Bytes of a worker, or 4GiB")
+    command
+        ->add_option("--memory-limit", o.memory_limit_bytes,
+                     "Bytes of each slot of a worker, or 4GiB")
         ->transform(CLI::AsSizeValue(false));
+    command->add_option("--max-graphs", o.max_graphs,
+                        "Jobs whose estimate is above this are refused (default: no limit)");
     command->add_option("--key", o.key, "Secret key that signs packs (default: your own)");
     command->add_option("--lease-ttl-ms", o.lease_ttl_ms, "A node silent for so long is lost")
         ->check(CLI::Range(100, 600'000));
@@ -137,9 +141,12 @@ void AddJobSubmit(CLI::App& group, const ServiceParse& parse) {
       ->check(CLI::IsMember({"exhaustive", "canonical"}));
   command->add_option("--shards", e.shards, "Parts of the enumeration (default: by its size)")
       ->check(CLI::Range(1, 65536));
-  command->add_option("--memory-limit", e.memory_limit_bytes, "Bytes of one worker, or 4GiB")
+  command
+      ->add_option("--memory-limit", e.memory_limit_bytes, "Bytes of one slot of a worker, or 4GiB")
       ->transform(CLI::AsSizeValue(false));
-  command->add_option("--time-limit", e.time_limit_s, "CPU seconds of the enumeration at most")
+  command
+      ->add_option("--time-limit", e.time_limit_s,
+                   "CPU seconds of the enumeration; a larger estimate is refused")
       ->check(CLI::PositiveNumber);
   command->add_option("--name", o.name, "NAME@VERSION of the pack (default: UNIVERSE@0.1.0)");
   command->add_option("--request-id", o.request_id,
@@ -147,6 +154,8 @@ void AddJobSubmit(CLI::App& group, const ServiceParse& parse) {
   command->add_option("--priority", o.priority, "Higher ones are served first")
       ->check(CLI::Range(-100, 100));
   command->add_flag("--wait", o.wait, "Follow the job; exit code 0 if it is done, 1 if it failed");
+  command->add_flag("--dry-run", o.dry_run, "Make no job: judge it, and print what it would take")
+      ->excludes("--wait");
   AddConnect(*command, o.server);
   AddJson(*command, parse);
   Runs(command, parse, options, SubmitJobCommand);

@@ -51,11 +51,8 @@ struct Metrics::Impl {
                                                           .Name("tenon_verdicts_total")
                                                           .Help("Verdicts of this verifier")
                                                           .Register(registry);
-  Histogram& proofs = BuildHistogram()
-                          .Name("tenon_proof_seconds")
-                          .Help("CPU time of a proof")
-                          .Register(registry)
-                          .Add({}, Buckets());
+  prometheus::Family<Histogram>& proofs =
+      BuildHistogram().Name("tenon_proof_seconds").Help("CPU time of a proof").Register(registry);
   prometheus::Family<Histogram>& calls = BuildHistogram()
                                              .Name("tenon_rpc_seconds")
                                              .Help("Duration of calls that were served")
@@ -75,22 +72,49 @@ struct Metrics::Impl {
                                             .Help("Duration of calls to etcd")
                                             .Register(registry);
   std::mutex leading_mutex;
-  std::mutex mutex;  // Of the source, while it is asked, too.
-  std::function<std::vector<Sample>()> source;
+  prometheus::Counter& Tasks(std::string_view role, std::string_view outcome) {
+    return tasks.Add({{"role", std::string(role)}, {"outcome", std::string(outcome)}});
+  }
+  prometheus::Counter& Verdicts(std::string_view verdict, bool repeatable) {
+    return verdicts.Add(
+        {{"verdict", std::string(verdict)}, {"repeatable", repeatable ? "true" : "false"}});
+  }
+
+  std::mutex mutex;  // Of the sources, while they are asked, too.
+  std::map<std::string, std::function<std::vector<Sample>()>> sources;
 };
 
 Metrics::Metrics() : impl_(std::make_unique<Impl>()) {}
 Metrics::~Metrics() = default;
 
+void Metrics::SetBuild(std::string_view role, std::string_view version) {
+  prometheus::BuildGauge()
+      .Name("tenon_build_info")
+      .Help("1, with the role and the version of this process")
+      .Register(impl_->registry)
+      .Add({{"role", std::string(role)}, {"version", std::string(version)}})
+      .Set(1);
+}
+
+void Metrics::ExpectTasks(std::string_view role, std::span<const std::string_view> outcomes) {
+  for (const std::string_view outcome : outcomes) impl_->Tasks(role, outcome);
+}
+
+void Metrics::ExpectVerdicts(std::span<const std::string_view> verdicts) {
+  for (const std::string_view verdict : verdicts) {
+    impl_->Verdicts(verdict, true);
+    impl_->Verdicts(verdict, false);
+  }
+  impl_->proofs.Add({}, Buckets());
+}
+
 void Metrics::OnTask(std::string_view role, std::string_view outcome) {
-  impl_->tasks.Add({{"role", std::string(role)}, {"outcome", std::string(outcome)}}).Increment();
+  impl_->Tasks(role, outcome).Increment();
 }
 
 void Metrics::OnVerdict(std::string_view verdict, bool repeatable, double cpu_seconds) {
-  impl_->verdicts
-      .Add({{"verdict", std::string(verdict)}, {"repeatable", repeatable ? "true" : "false"}})
-      .Increment();
-  impl_->proofs.Observe(cpu_seconds);
+  impl_->Verdicts(verdict, repeatable).Increment();
+  impl_->proofs.Add({}, Buckets()).Observe(cpu_seconds);
 }
 
 void Metrics::OnCall(std::string_view method, std::string_view code, double seconds) {
@@ -111,21 +135,26 @@ void Metrics::OnEtcd(std::string_view call, bool ok, double seconds) {
       .Observe(seconds);
 }
 
-void Metrics::Ask(std::function<std::vector<Sample>()> source) {
+void Metrics::Ask(const std::string& name, std::function<std::vector<Sample>()> source) {
   const std::lock_guard lock(impl_->mutex);
-  impl_->source = std::move(source);
+  impl_->sources[name] = std::move(source);
 }
 
-void Metrics::Forget() { Ask(nullptr); }
+void Metrics::Forget(const std::string& name) {
+  const std::lock_guard lock(impl_->mutex);
+  impl_->sources.erase(name);
+}
 
 std::string Metrics::Text() const {
   std::vector<prometheus::MetricFamily> families = impl_->registry.Collect();
+  std::vector<Sample> samples = ProcessSamples();
   {
     const std::lock_guard lock(impl_->mutex);
-    if (impl_->source) {
-      for (auto& family : Families(impl_->source())) families.push_back(std::move(family));
+    for (const auto& [name, source] : impl_->sources) {
+      for (Sample& sample : source()) samples.push_back(std::move(sample));
     }
   }
+  for (auto& family : Families(samples)) families.push_back(std::move(family));
   return prometheus::TextSerializer().Serialize(families);
 }
 

@@ -1,12 +1,14 @@
 // Metrics of a process, in the text format of Prometheus. Counters are counted here; what others
-// know anyway (jobs, leases, nodes) is asked for when somebody looks.
+// know anyway (jobs, leases, nodes, the process itself) is asked for when somebody looks.
 //
 // Names: tenon_NOUN_UNIT, _total for counters, seconds and bytes. Labels have few values each: no
-// ids of jobs, tasks or nodes.
+// ids of jobs, tasks or nodes. Counters are there from the beginning, at 0, so that rates see the
+// first event.
 #pragma once
 
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -31,6 +33,12 @@ class Metrics {
   Metrics(const Metrics&) = delete;
   Metrics& operator=(const Metrics&) = delete;
 
+  // tenon_build_info{role,version} is 1.
+  void SetBuild(std::string_view role, std::string_view version);
+  // Shows these from now on, at 0 as long as nothing happens.
+  void ExpectTasks(std::string_view role, std::span<const std::string_view> outcomes);
+  void ExpectVerdicts(std::span<const std::string_view> verdicts);
+
   // tenon_tasks_total{role,outcome}
   void OnTask(std::string_view role, std::string_view outcome);
   // tenon_verdicts_total{verdict,repeatable} and tenon_proof_seconds
@@ -43,10 +51,10 @@ class Metrics {
   // tenon_etcd_seconds{call,ok}: of calls to etcd, repetitions included
   void OnEtcd(std::string_view call, bool ok, double seconds);
 
-  // Asks `source` whenever somebody looks, until Forget.
-  void Ask(std::function<std::vector<Sample>()> source);
-  // Returns once no source is being asked any more.
-  void Forget();
+  // Asks `source` whenever somebody looks, until it is forgotten under the same name.
+  void Ask(const std::string& name, std::function<std::vector<Sample>()> source);
+  // Returns once that source is not being asked any more.
+  void Forget(const std::string& name);
 
   std::string Text() const;
 
@@ -54,5 +62,9 @@ class Metrics {
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };
+
+// Memory, files, threads and CPU time of this process, under the names that all programs use:
+// process_resident_memory_bytes, process_open_fds, ..
+std::vector<Sample> ProcessSamples();
 
 }  // namespace tenon::observe

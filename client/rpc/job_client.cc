@@ -12,6 +12,9 @@ namespace {
 
 using Stub = v1::JobService::Stub;
 
+// The coordinator estimates one job after another first.
+constexpr Milliseconds kSubmitCall{60'000};
+
 Stub StubOf(const Connection& connection) { return Stub(connection.channel()); }
 
 }  // namespace
@@ -20,11 +23,21 @@ JobClient::JobClient(std::shared_ptr<Connection> connection) : connection_(std::
 
 StatusOr<convert::Job> JobClient::Submit(const convert::JobSpec& spec,
                                          std::string request_id) const {
+  if (request_id.empty()) request_id = NewRequestId();
+  return Submit(convert::SubmitJob{.request_id = std::move(request_id), .spec = spec});
+}
+
+StatusOr<convert::Job> JobClient::Judge(const convert::JobSpec& spec) const {
+  return Submit(convert::SubmitJob{.request_id = NewRequestId(), .spec = spec, .dry_run = true});
+}
+
+StatusOr<convert::Job> JobClient::Submit(const convert::SubmitJob& submission) const {
   v1::SubmitJobRequest request;
-  request.set_request_id(request_id.empty() ? NewRequestId() : std::move(request_id));
-  convert::ToMessage(spec, *request.mutable_spec());
+  request.set_request_id(submission.request_id);
+  request.set_dry_run(submission.dry_run);
+  convert::ToMessage(submission.spec, *request.mutable_spec());
   v1::Job answer;
-  RETURN_IF_ERROR(connection_->Call(kQuickCall, [&](grpc::ClientContext& context) {
+  RETURN_IF_ERROR(connection_->Call(kSubmitCall, [&](grpc::ClientContext& context) {
     return StubOf(*connection_).SubmitJob(&context, request, &answer);
   }));
   return convert::FromMessage(answer);

@@ -20,6 +20,8 @@ class JobClient {
 
   // An empty request id: a fresh one.
   StatusOr<convert::Job> Submit(const convert::JobSpec& spec, std::string request_id = "") const;
+  // Makes no job; what comes back has an estimate and no id. Errors as Submit.
+  StatusOr<convert::Job> Judge(const convert::JobSpec& spec) const;
   StatusOr<convert::Job> Get(const std::string& id) const;
   struct Page {
     std::vector<convert::Job> jobs;  // Newest first.
@@ -37,6 +39,8 @@ class JobClient {
                                Milliseconds patience = std::chrono::minutes(5)) const;
 
  private:
+  StatusOr<convert::Job> Submit(const convert::SubmitJob& submission) const;
+
   std::shared_ptr<Connection> connection_;
 };
 

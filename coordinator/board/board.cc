@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <bit>
 #include <charconv>
+#include <numeric>
 
 #include <fmt/core.h>
 
@@ -39,19 +40,19 @@ std::string ReferenceOf(const JobSpec& spec) {
   return fmt::format("{}@{}", spec.pack_name, spec.pack_version);
 }
 
-// A guess, since only a worker knows the sizes: small ones in few parts (each node prepares the
-// levels below once), large ones in so many that a lost part costs little.
-std::uint32_t ShardsFor(const JobSpec& spec) {
-  if (spec.shards != 0) return spec.shards;
-  return spec.max_operators <= 2 ? 4 : spec.max_operators == 3 ? 16 : 128;
-}
-
 std::uint32_t BucketBitsFor(const JobSpec& spec, std::size_t stores) {
   const int spread = static_cast<int>(std::bit_width(stores - 1));
   return static_cast<std::uint32_t>(spec.max_operators <= 3 ? spread : std::max(spread, 6));
 }
 
 }  // namespace
+
+// Small ones in few parts (each node prepares the levels below once), large ones in so many that a
+// lost part costs little.
+std::uint32_t ShardsFor(const JobSpec& spec) {
+  if (spec.shards != 0) return spec.shards;
+  return spec.max_operators <= 2 ? 4 : spec.max_operators == 3 ? 16 : 128;
+}
 
 Board::Board(Journal& journal, Options options) : journal_(journal), options_(std::move(options)) {
   CHECK(options_.random != nullptr);
@@ -195,12 +196,18 @@ Job Board::View(const JobEntry& job) const {
   out.pack_reference = job.status.pack_reference;
   out.pack_address = job.status.pack_address;
   if (HasEnded(job)) {
+    out.shards_done = job.status.shards_done;
     out.counts = job.status.counts;
     out.round = job.status.round;
     out.cpu = job.status.cpu;
     return out;
   }
-  out.counts = job.counts;
+  const ByVerdict& verdicts = job.verdict_counts;
+  const auto of = [&](convert::VerdictKind k) { return verdicts[static_cast<std::size_t>(k)]; };
+  out.counts.candidates = std::accumulate(verdicts.begin(), verdicts.end(), std::uint64_t{0});
+  out.counts.proved = of(convert::VerdictKind::kProved);
+  out.counts.refuted = of(convert::VerdictKind::kRefuted);
+  out.counts.unproved = out.counts.candidates - out.counts.proved - out.counts.refuted;
   if (job.collect) {
     const convert::CollectResult& found = job.collect->result;
     out.counts.graphs_by_size = found.graphs_by_size;
@@ -217,10 +224,14 @@ Job Board::View(const JobEntry& job) const {
 
 // ------------------------------------------------------------------------------------ people
 
+std::optional<Job> Board::Repeated(const std::string& request_id) const {
+  const auto it = job_by_request_.find(request_id);
+  if (it == job_by_request_.end()) return std::nullopt;
+  return View(jobs_.at(it->second));
+}
+
 StatusOr<Job> Board::Submit(const convert::SubmitJob& request, bool published, Now now) {
-  if (const auto it = job_by_request_.find(request.request_id); it != job_by_request_.end()) {
-    return View(jobs_.at(it->second));
-  }
+  if (auto job = Repeated(request.request_id); job && !request.dry_run) return *std::move(job);
   const std::string reference = ReferenceOf(request.spec);
   const auto exists = [&](const std::string& why) {
     return convert::WithDetails(absl::AlreadyExistsError(why),
@@ -244,7 +255,15 @@ StatusOr<Job> Board::Submit(const convert::SubmitJob& request, bool published, N
         base::ResourceExhausted(fmt::format("a memory limit of {} bytes; workers have {}",
                                             request.spec.memory_limit_bytes,
                                             options_.worker_memory_bytes)),
-        {.reason = "ABOVE_LIMIT", .metadata = {{"field", "spec.memory_limit_bytes"}}});
+        {.reason = "ABOVE_LIMIT",
+         .metadata = {{"field", "spec.memory_limit_bytes"},
+                      {"limit", std::to_string(options_.worker_memory_bytes)}}});
+  }
+  if (request.dry_run) {
+    Job would;
+    would.spec = request.spec;
+    would.shards_total = ShardsFor(request.spec);
+    return would;
   }
   JobEntry job;
   job.number = next_job_;
@@ -258,6 +277,7 @@ StatusOr<Job> Board::Submit(const convert::SubmitJob& request, bool published, N
   JobEntry& entry = jobs_[job.number] = std::move(job);
   Activate(entry);
   Changed(entry);
+  Note("job_submitted", IdOf(entry.number), reference);
   // The job is there; when it cannot start now, Tick tries again.
   (void)StartWaiting(now);
   return View(entry);
@@ -370,6 +390,7 @@ Status Board::Start(JobEntry& job, std::vector<std::string> stores, Now now) {
   job.shard_done.assign(start.shards, false);
   job.start = std::move(start);
   OpenShards(job);
+  Note("job_started", IdOf(job.number), fmt::format("{} shards", job.start->shards));
   Changed(job);
   return OkStatus();
 }
@@ -404,6 +425,7 @@ Status Board::End(JobEntry& job, StatusRecord status, Now now) {
   status.ended_at = now.wall;
   status.cpu = job.cpu;
   status.round = job.round;
+  status.shards_done = job.shards_done;
   status.paused = false;
   if (status.end != JobState::kDone) status.counts = View(job).counts;
   store::Batch batch;
@@ -424,7 +446,14 @@ Status Board::End(JobEntry& job, StatusRecord status, Now now) {
   RETURN_IF_ERROR(journal_.Write(batch));
   if (job.start) tables_[job.number] = {job.number, job.start->table, job.start->stores};
   active_.erase({-job.status.priority, job.number});
+  ++totals_.jobs_ended[static_cast<std::size_t>(status.end)];
+  totals_.rules += status.end == JobState::kDone ? status.counts.rules : 0;
   job.status = std::move(status);
+  const std::string& told = job.status.error.empty() ? job.status.pack_reference : job.status.error;
+  Note(job.status.end == JobState::kDone     ? "job_done"
+       : job.status.end == JobState::kFailed ? "job_failed"
+                                             : "job_cancelled",
+       IdOf(job.number), told);
   job.open.clear();
   job.idle.clear();
   job.leased.clear();
@@ -472,20 +501,6 @@ Status Board::Dropped(std::uint64_t job) {
   RETURN_IF_ERROR(journal_.Write(batch));
   tables_.erase(job);
   return OkStatus();
-}
-
-std::vector<Node> Board::Nodes() const {
-  std::vector<Node> out;
-  for (const auto& [id, node] : nodes_) out.push_back(node);
-  for (const auto& [priority, number] : active_) {
-    const JobEntry& job = jobs_.at(number);
-    for (const TaskKey& key : job.leased) {
-      for (const Attempt& a : job.open.at(key).attempts) {
-        for (Node& node : out) node.leases += node.id == a.node ? 1 : 0;
-      }
-    }
-  }
-  return out;
 }
 
 }  // namespace tenon::board

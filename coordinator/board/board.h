@@ -26,6 +26,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "coordinator/board/figures.h"
 #include "coordinator/board/journal.h"
 #include "coordinator/board/records.h"
 #include "core/base/status.h"
@@ -82,7 +83,18 @@ struct Node {
   bool draining = false;
   Now::Monotonic seen{};
   std::uint32_t leases = 0;
+  bool silent = false;  // Not heard for as long as a lease lasts.
 };
+
+// Something worth a line in a log.
+struct Event {
+  const char* name = "";
+  std::string about;  // The id of a job or a task.
+  std::string detail;
+};
+
+// Into how many shards a job is cut: as it says, or a guess by its size.
+std::uint32_t ShardsFor(const JobSpec& spec);
 
 // Thread-compatible.
 class Board {
@@ -93,7 +105,10 @@ class Board {
   // ------------------------------------------------------------------------------- jobs
   // Repeating a request id gives the job of the first time. AlreadyExists: `published`, or another
   // job makes that version. ResourceExhausted: too many wait, or above the limits.
+  // A dry run makes no job: what comes back has no id.
   StatusOr<Job> Submit(const convert::SubmitJob& request, bool published, Now now);
+  // The job that was made under a request id, if there is one.
+  std::optional<Job> Repeated(const std::string& request_id) const;
   StatusOr<Job> Get(std::string_view id) const;  // NotFound.
   struct Page {
     std::vector<Job> jobs;
@@ -138,9 +153,11 @@ class Board {
   // Tables of ended jobs that are still in the stores, and the news that one is gone.
   std::vector<Table> TablesToDrop() const;
   Status Dropped(std::uint64_t job);
-  std::vector<Node> Nodes() const;
-  std::size_t open_tasks() const;
-  std::size_t leases() const;
+  // Those that were heard within the last hour, and all stores.
+  std::vector<Node> Nodes(Now now) const;
+  Figures figures() const;
+  // What happened since it was asked before, in order; of very much, the first part.
+  std::vector<Event> TakeEvents();
   std::uint64_t epoch() const { return epoch_; }
   // Grows with everything that could matter to somebody who waits.
   std::uint64_t revision() const { return revision_; }
@@ -190,7 +207,7 @@ class Board {
     std::vector<std::string> round_rules;
     std::map<std::string, convert::VerdictKind> verdicts;  // Of this round's distinct rules.
     std::size_t round_distinct = 0;
-    convert::GenerationCounts counts;
+    ByVerdict verdict_counts{};  // Of all rounds.
   };
   struct Place {
     JobEntry* job = nullptr;
@@ -198,6 +215,7 @@ class Board {
   };
 
   Board(Journal& journal, Options options);
+  void Note(const char* event, std::string about, std::string detail = "");
   Status Load(Now now);
   Status LoadRecord(std::string_view key, std::string_view value);
 
@@ -266,6 +284,8 @@ class Board {
   };
   std::unordered_map<std::string, std::vector<std::string>> leases_by_request_;
   std::deque<Recent> recent_;
+  Totals totals_;
+  std::vector<Event> events_;
 };
 
 }  // namespace tenon::board

@@ -17,6 +17,7 @@ namespace {
 
 constexpr std::size_t kRecentMax = 100'000;
 constexpr std::chrono::hours kRecentFor{1};
+constexpr std::chrono::hours kForgetAfter{1};
 constexpr std::size_t kAttemptsMax = 2;
 
 std::optional<std::uint32_t> NumberOf(std::string_view digits) {
@@ -101,6 +102,7 @@ convert::Task Board::TaskOf(const JobEntry& job, const TaskKey& key) const {
   enumeration.shards = job.start->shards;
   enumeration.memory_limit_bytes =
       spec.memory_limit_bytes != 0 ? spec.memory_limit_bytes : options_.worker_memory_bytes;
+  enumeration.time_limit = spec.time_limit;
   enumeration.stores = StoresOf(job);
   if (key.kind == TaskKind::kShard) {
     out.work = convert::ShardTask{std::move(enumeration), key.index};
@@ -143,6 +145,7 @@ convert::Lease Board::Grant(JobEntry& job, const TaskKey& key, const std::string
   task.attempts.push_back(attempt);
   job.idle.erase(key);
   job.leased.insert(key);
+  ++totals_.leases_given[static_cast<std::size_t>(key.kind)];
   Changed(job);
   return {attempt.lease_id, TaskOf(job, key), options_.lease_ttl, attempt.number};
 }
@@ -271,6 +274,10 @@ convert::HeartbeatResponse Board::Heartbeat(const convert::Heartbeat& beat, Now 
 // ------------------------------------------------------------------------------------ taking
 
 Status Board::Tick(Now now) {
+  // Workers have a new id each time they start. Of stores, jobs may need the address.
+  std::erase_if(nodes_, [&](const auto& entry) {
+    return entry.second.role != "store" && now.monotonic - entry.second.seen > kForgetAfter;
+  });
   RETURN_IF_ERROR(StartWaiting(now));
   const auto active = active_;  // Setting aside may end jobs.
   for (const auto& [priority, number] : active) {
@@ -284,6 +291,8 @@ Status Board::Tick(Now now) {
       const std::vector<Attempt> attempts = task->second.attempts;
       for (const Attempt& a : attempts) {
         if (a.expires > now.monotonic) continue;
+        ++totals_.leases_expired[static_cast<std::size_t>(key.kind)];
+        Note("lease_expired", IdOf(job, key), a.node);
         RETURN_IF_ERROR(
             LoseAttempt(job, key, a.lease_id, fmt::format("node '{}' went silent", a.node), now));
       }
@@ -312,6 +321,7 @@ Status Board::LoseAttempt(JobEntry& job, const TaskKey& key, const std::string& 
   if (!error.empty()) {
     task.failed_nodes.push_back(node);
     task.last_error = error;
+    Note("attempt_failed", IdOf(job, key), fmt::format("{}: {}", node, error));
   }
   if (!task.attempts.empty()) return OkStatus();
   job.leased.erase(key);
@@ -329,6 +339,8 @@ Status Board::SetAside(JobEntry& job, const TaskKey& key, Now now) {
       batch.Put(store::Family::kJobs, KeyOf(JobKey::kSetAside, job.number, key.index),
                 Encode(aside));
       RETURN_IF_ERROR(journal_.Write(batch));
+      ++totals_.shards_set_aside;
+      Note("shard_set_aside", IdOf(job, key), task.last_error);
       job.set_aside[key.index] = aside;
       CloseTask(job, key, now);
       Changed(job);

@@ -152,6 +152,7 @@ std::string Encode(const StatusRecord& r) {
   }
   PutVarint(out, r.round);
   PutDuration(out, r.cpu);
+  PutVarint(out, r.shards_done);
   return out;
 }
 
@@ -173,6 +174,7 @@ StatusOr<StatusRecord> DecodeStatus(std::string_view bytes) {
   }
   r.round = GetU32(in);
   r.cpu = GetDuration(in);
+  r.shards_done = GetU32(in);
   RETURN_IF_ERROR(End(in, "the status of a job"));
   return r;
 }

@@ -46,6 +46,7 @@ struct StatusRecord {
   convert::GenerationCounts counts;
   std::uint32_t round = 0;
   Milliseconds cpu{0};
+  std::uint32_t shards_done = 0;  // When it ended.
   friend bool operator==(const StatusRecord&, const StatusRecord&) = default;
 };
 

@@ -59,6 +59,11 @@ Status Board::CompleteShard(JobEntry& job, const TaskKey& key, const convert::Sh
             Encode(ShardRecord{result, cpu}));
   batch.Delete(store::Family::kJobs, KeyOf(JobKey::kSetAside, job.number, key.index));
   RETURN_IF_ERROR(journal_.Write(batch));
+  totals_.graphs += result.graphs;
+  totals_.records += result.records;
+  totals_.record_bytes += result.bytes;
+  ++totals_.shards;
+  totals_.cpu += cpu;
   job.set_aside.erase(key.index);
   job.shard_done[key.index] = true;
   ++job.shards_done;
@@ -83,6 +88,7 @@ Status Board::CompleteCollect(JobEntry& job, const TaskKey& key,
   RETURN_IF_ERROR(journal_.Write(batch));
   job.collect = std::move(record);
   job.cpu += cpu;
+  totals_.cpu += cpu;
   CloseTask(job, key, now);
   Changed(job);
   return OkStatus();
@@ -98,6 +104,7 @@ Status Board::CompleteProofs(JobEntry& job, const TaskKey& key, const convert::P
   }
   RETURN_IF_ERROR(RecordVerdicts(job, rules, result.verdicts));
   job.cpu += cpu;
+  totals_.cpu += cpu;
   CloseTask(job, key, now);
   Changed(job);
   return OkStatus();
@@ -116,7 +123,13 @@ Status Board::RecordVerdicts(JobEntry& job, std::span<const std::string> rules,
     if (!before) batch.Put(store::Family::kVerdicts, shared, bytes);
   }
   RETURN_IF_ERROR(journal_.Write(batch));
-  for (std::size_t k = 0; k < rules.size(); ++k) job.verdicts[rules[k]] = verdicts[k].kind;
+  for (std::size_t k = 0; k < rules.size(); ++k) {
+    const auto kind = static_cast<std::size_t>(verdicts[k].kind);
+    if (job.verdicts.insert_or_assign(rules[k], verdicts[k].kind).second) {
+      ++job.verdict_counts[kind];
+    }
+    ++totals_.verdicts[kind];
+  }
   return OkStatus();
 }
 
@@ -170,6 +183,7 @@ std::optional<Collected> Board::Claim() {
     if (!AreKnown(job.start->stores)) continue;
     job.claimed = true;
     job.round = 0;
+    job.verdict_counts = {};
     Changed(job);
     const std::string id = IdOf(number);
     return Collected{number,
@@ -204,15 +218,20 @@ Status Board::BeginRound(std::uint64_t number, std::vector<std::string> rules) {
   std::map<std::string, convert::VerdictKind> known;
   std::vector<std::string> missing;
   std::set<std::string> distinct;
+  ByVerdict counts = job.verdict_counts;
   for (const std::string& rule : rules) {
     if (!distinct.insert(rule).second) continue;
     ASSIGN_OR_RETURN(const auto verdict, Known(number, rule));
     if (verdict) {
       known[rule] = verdict->kind;
+      ++counts[static_cast<std::size_t>(verdict->kind)];
     } else {
       missing.push_back(rule);
     }
   }
+  totals_.verdicts_known += known.size();
+  totals_.verdicts_asked += missing.size();
+  job.verdict_counts = counts;
   ++job.round;
   job.next_proof = 0;
   job.round_rules = std::move(rules);
@@ -241,22 +260,6 @@ void Board::BeginPublishing(std::uint64_t number) {
   if (HasEnded(job)) return;
   job.publishing = true;
   Changed(job);
-}
-
-std::size_t Board::open_tasks() const {
-  std::size_t out = 0;
-  for (const auto& [priority, number] : active_) out += jobs_.at(number).open.size();
-  return out;
-}
-
-std::size_t Board::leases() const {
-  std::size_t out = 0;
-  for (const auto& [priority, number] : active_) {
-    for (const TaskKey& key : jobs_.at(number).leased) {
-      out += jobs_.at(number).open.at(key).attempts.size();
-    }
-  }
-  return out;
 }
 
 }  // namespace tenon::board

@@ -42,6 +42,7 @@ StatusOr<std::unique_ptr<Coordinator>> Coordinator::Start(World world, board::Op
   std::unique_ptr<Coordinator> out(new Coordinator(std::move(world), std::move(board)));
   Coordinator* const self = out.get();
   self->threads_.emplace_back([self](std::stop_token stop) { self->Dispatch(stop); });
+  self->threads_.emplace_back([self](std::stop_token stop) { self->TakeSubmissions(stop); });
   self->threads_.emplace_back([self](std::stop_token stop) { self->DropTables(stop); });
   for (unsigned k = 0; k < reducers; ++k) {
     self->threads_.emplace_back([self](std::stop_token stop) { self->ReduceJobs(stop); });
@@ -63,19 +64,12 @@ void Coordinator::Stop() {
   stopping_ = true;
 }
 
-void Coordinator::Log(std::string_view event, std::string_view job, std::string_view detail) const {
-  if (world_.log) world_.log(event, job, detail);
+void Coordinator::Log(std::string_view event, std::string_view about,
+                      std::string_view detail) const {
+  if (world_.log) world_.log(event, about, detail);
 }
 
 // ------------------------------------------------------------------------------- calls
-
-StatusOr<convert::Job> Coordinator::Submit(const convert::SubmitJob& request) {
-  // A race with another publication shows when the pack is published.
-  ASSIGN_OR_RETURN(const bool published,
-                   world_.sink.Has(request.spec.pack_name, request.spec.pack_version));
-  const WakeLock lock(mutex_, changed_);
-  return board_->Submit(request, published, world_.now());
-}
 
 StatusOr<convert::Job> Coordinator::Get(const std::string& id) const {
   const base::MutexLock lock(mutex_);
@@ -109,7 +103,8 @@ Status Coordinator::Release(const convert::Release& release) {
 
 Coordinator::Figures Coordinator::figures() const {
   const base::MutexLock lock(mutex_);
-  return {board_->epoch(), board_->open_tasks(), board_->leases(), waits_.size(), board_->Nodes()};
+  return {board_->epoch(), waits_.size(), submissions_.size(), board_->figures(),
+          board_->Nodes(world_.now())};
 }
 
 // ------------------------------------------------------------------------------- waiting
@@ -195,6 +190,7 @@ void Coordinator::Dispatch(std::stop_token stop) {
   Clock::time_point tick = Clock::now();
   while (true) {
     std::vector<std::function<void()>> finished;
+    std::vector<board::Event> events;
     Status ticked;
     bool ends = false;
     {
@@ -208,9 +204,11 @@ void Coordinator::Dispatch(std::stop_token stop) {
       }
       seen = board_->revision();
       Poll(all, finished);
+      events = board_->TakeEvents();
       ends = stop.stop_requested() && waits_.empty();
     }
     for (const auto& finish : finished) finish();
+    for (const board::Event& event : events) Log(event.name, event.about, event.detail);
     if (!ticked.ok()) Log("tick_failed", "", base::Message(ticked));
     if (ends) return;
     const base::MutexLock lock(mutex_);

@@ -1,23 +1,28 @@
 // Coordinator: the shell around the board. Threads, waiting, clocks; it decides nothing.
 //
 // One lock around the board, held for microseconds, or for a synced write. One thread wakes who
-// waits (for leases, for changes of a job) and ticks once a second. A few threads reduce: each
-// takes a job whose classes are collected, from its artifact to its pack.
+// waits (for leases, for changes of a job) and ticks once a second; one judges submissions, since
+// an estimate takes up to a second. A few threads reduce: each takes a job whose classes are
+// collected, from its artifact to its pack.
 #pragma once
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <list>
 #include <memory>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "coordinator/board/board.h"
+#include "coordinator/board/limits.h"
 #include "coordinator/publish/sink.h"
 #include "core/base/mutex.h"
 #include "core/base/status.h"
@@ -44,8 +49,15 @@ struct World {
       read_classes;
   // Removes a table from its stores.
   std::function<Status(const board::Table&, std::stop_token)> drop_table;
-  // Told of events worth a line in the log: name, job, detail. May be empty.
-  std::function<void(std::string_view event, std::string_view job, std::string_view detail)> log;
+  // What a job would take; its `shards` are set. Null: jobs are taken without an estimate.
+  std::function<StatusOr<convert::JobEstimate>(const convert::JobSpec&)> estimate;
+  // What is free on the stores at these addresses; absent when one of them does not say. May be
+  // null.
+  std::function<std::optional<std::uint64_t>(const std::vector<std::string>&)> disk_free;
+  // Of a job; `disk_bytes` is asked for.
+  board::Limits limits;
+  // Told of events worth a line in the log: name, id of a job or a task, detail. May be empty.
+  std::function<void(std::string_view event, std::string_view about, std::string_view detail)> log;
 };
 
 // Thread-safe.
@@ -65,8 +77,13 @@ class Coordinator {
   // by one that may not fails anyway.
   Status Leads() const { return world_.leads ? world_.leads() : OkStatus(); }
 
+  // Estimates the job, compares that with the limits, and goes on as board::Board: in a thread of
+  // its own, one job at a time, which then calls `done`. ResourceExhausted: above a limit, or too
+  // many are waiting for this. Unavailable: the coordinator stops.
+  using Submitted = std::function<void(StatusOr<convert::Job>)>;
+  void Submit(convert::SubmitJob request, Submitted done);
+
   // As board::Board.
-  StatusOr<convert::Job> Submit(const convert::SubmitJob& request);
   StatusOr<convert::Job> Get(const std::string& id) const;
   StatusOr<board::Board::Page> List(const convert::ListJobs& request) const;
   StatusOr<convert::Job> Control(const convert::ControlJob& request);
@@ -90,7 +107,9 @@ class Coordinator {
   // For metrics and pages.
   struct Figures {
     std::uint64_t epoch = 0;
-    std::size_t open_tasks = 0, leases = 0, waiters = 0;
+    std::size_t waiters = 0;
+    std::size_t submissions = 0;  // That wait for their estimate.
+    board::Figures board;
     std::vector<board::Node> nodes;
   };
   Figures figures() const;
@@ -108,6 +127,8 @@ class Coordinator {
   void Dispatch(std::stop_token stop);
   void Poll(bool all, std::vector<std::function<void()>>& finished)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void TakeSubmissions(std::stop_token stop);
+  StatusOr<convert::Job> Judge(const convert::SubmitJob& request);
   void DropTables(std::stop_token stop);
   void ReduceJobs(std::stop_token stop);
   // Waits until something has changed since `revision`, for a second at most.
@@ -117,13 +138,14 @@ class Coordinator {
   StatusOr<std::vector<convert::VerdictKind>> Ask(std::uint64_t job, std::vector<std::string> rules,
                                                   std::stop_token stop);
   bool IsWanted(std::uint64_t job, const std::stop_token& stop) const;
-  void Log(std::string_view event, std::string_view job, std::string_view detail) const;
+  void Log(std::string_view event, std::string_view about, std::string_view detail) const;
 
   const World world_;
   mutable base::Mutex mutex_;
   mutable base::CondVar changed_;
   std::unique_ptr<board::Board> board_ ABSL_GUARDED_BY(mutex_);
   std::list<Wait> waits_ ABSL_GUARDED_BY(mutex_);
+  std::deque<std::pair<convert::SubmitJob, Submitted>> submissions_ ABSL_GUARDED_BY(mutex_);
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::vector<std::jthread> threads_;
 };

@@ -5,6 +5,7 @@
 
 #include <fmt/core.h>
 
+#include "core/base/xml.h"
 #include "optimizer/explain/layout.h"
 #include "optimizer/explain/picture.h"
 
@@ -22,30 +23,6 @@ constexpr std::string_view kStyle =
     ".n{font-size:9px;fill:#666}.h{font-size:14px;font-weight:600}.c{font-size:12px;fill:#555}"
     "rect{stroke:#8a8f99;stroke-width:1}.f{stroke:#c2571a;stroke-width:2}"
     "path{fill:none;stroke:#6b7280;stroke-width:1.2}.o{stroke-dasharray:4 3}";
-
-std::string Escape(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      default:
-        // Control characters are not allowed in XML.
-        out += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
-    }
-  }
-  return out;
-}
 
 std::string_view Fill(BoxKind kind) {
   switch (kind) {
@@ -136,7 +113,7 @@ void DrawBox(std::string& out, const Box& box, const std::vector<std::string>& d
   double y = top + kPadding / 2 + kLineHeight - 4;
   const auto line = [&](std::string_view style, std::string_view text) {
     out += fmt::format("<text class=\"{}\" x=\"{:.1f}\" y=\"{:.1f}\">{}</text>\n", style, centre.x,
-                       y, Escape(text));
+                       y, base::EscapedXml(text));
     y += kLineHeight;
   };
   line("l", box.label);
@@ -188,18 +165,18 @@ std::string ToSvg(std::span<const Picture> pictures, const SvgOptions& options) 
       width, top + height + kMargin, kStyle);
   if (!options.title.empty()) {
     out += fmt::format("<text class=\"h\" x=\"{:.1f}\" y=\"{:.1f}\">{}</text>\n", width / 2,
-                       kMargin + 10, Escape(options.title));
+                       kMargin + 10, base::EscapedXml(options.title));
   }
   for (std::size_t p = 0; p < pictures.size(); ++p) {
     const double middle = left[p] + widths[p] / 2;
     out += fmt::format("<text class=\"c\" x=\"{:.1f}\" y=\"{:.1f}\">{}</text>\n", middle, top - 12,
-                       Escape(pictures[p].title));
+                       base::EscapedXml(pictures[p].title));
     const double dx = middle - drawn[p].layout.width / 2;
     DrawPicture(out, pictures[p], drawn[p], dx, top);
     if (p + 1 == pictures.size()) continue;
     const double arrow = (left[p] + widths[p] + left[p + 1]) / 2;
     out += fmt::format("<text class=\"h\" x=\"{:.1f}\" y=\"{:.1f}\">{}</text>\n", arrow,
-                       top + std::min(height / 2, 300.0), Escape(options.arrow));
+                       top + std::min(height / 2, 300.0), base::EscapedXml(options.arrow));
   }
   return out + "</svg>\n";
 }

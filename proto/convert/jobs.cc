@@ -86,9 +86,8 @@ JobSpec CheckSpec(const v1::JobSpec& m, Found& found) {
     found.Add("spec.priority", fmt::format("{}; -100 to 100", m.priority()));
   }
   out.memory_limit_bytes = m.memory_limit_bytes();
-  constexpr std::uint64_t kYear = std::uint64_t{365} * 86'400'000;
-  if (m.time_limit_ms() > kYear) found.Add("spec.time_limit_ms", "more than a year");
-  out.time_limit = Milliseconds(std::min(m.time_limit_ms(), kYear));
+  if (m.time_limit_ms() > kTimeLimitMaxMs) found.Add("spec.time_limit_ms", "more than a year");
+  out.time_limit = Milliseconds(std::min(m.time_limit_ms(), kTimeLimitMaxMs));
   return out;
 }
 
@@ -145,6 +144,7 @@ StatusOr<SubmitJob> FromMessage(const v1::SubmitJobRequest& message) {
   out.request_id = message.request_id();
   found.CheckId("request_id", out.request_id);
   out.spec = CheckSpec(message.spec(), found);
+  out.dry_run = message.dry_run();
   RETURN_IF_ERROR(found.Take());
   return out;
 }
@@ -231,6 +231,10 @@ StatusOr<Job> FromMessage(const v1::Job& m) {
   out.pack_reference = m.pack_reference();
   out.pack_address = m.pack_address();
   out.cpu = Milliseconds(m.cpu_ms());
+  if (m.has_estimate()) {
+    const v1::JobEstimate& e = m.estimate();
+    out.estimate = {e.graphs(), e.cpu_ms(), e.memory_bytes(), e.disk_bytes(), e.extrapolated()};
+  }
   return out;
 }
 
@@ -285,6 +289,14 @@ void ToMessage(const Job& job, v1::Job& m) {
   m.set_pack_reference(job.pack_reference);
   m.set_pack_address(job.pack_address);
   m.set_cpu_ms(static_cast<std::uint64_t>(job.cpu.count()));
+  if (job.estimate) {
+    v1::JobEstimate& to = *m.mutable_estimate();
+    to.set_graphs(job.estimate->graphs);
+    to.set_cpu_ms(job.estimate->cpu_ms);
+    to.set_memory_bytes(job.estimate->memory_bytes);
+    to.set_disk_bytes(job.estimate->disk_bytes);
+    to.set_extrapolated(job.estimate->extrapolated);
+  }
 }
 
 }  // namespace tenon::convert

@@ -54,13 +54,14 @@ struct JobSpec {
   std::string pack_name;
   std::string pack_version;
   int priority = 0;
-  std::uint64_t memory_limit_bytes = 0;  // Of one worker; 0: the coordinator's default.
-  Milliseconds time_limit{0};            // CPU time of the enumeration; 0: the default.
+  std::uint64_t memory_limit_bytes = 0;  // Of a worker's slot; 0: the coordinator's default.
+  Milliseconds time_limit{0};            // CPU time of the enumeration; 0: no limit.
   friend bool operator==(const JobSpec&, const JobSpec&) = default;
 };
 inline constexpr std::uint32_t kShardsMax = 65'536;
 inline constexpr std::size_t kUniverseTextMax = std::size_t{1} << 20;
 inline constexpr int kPriorityMax = 100;
+inline constexpr std::uint64_t kTimeLimitMaxMs = std::uint64_t{365} * 86'400'000;
 
 struct SetAside {
   std::uint32_t shard = 0;
@@ -76,6 +77,16 @@ struct GenerationCounts {
   std::uint64_t candidates = 0, proved = 0, refuted = 0, unproved = 0;
   std::uint64_t rules = 0, underivable = 0;
   friend bool operator==(const GenerationCounts&, const GenerationCounts&) = default;
+};
+
+// What a job will take (jobs.proto). A value type.
+struct JobEstimate {
+  double graphs = 0;
+  double cpu_ms = 0;
+  double memory_bytes = 0;  // Of a slot.
+  double disk_bytes = 0;    // On all stores.
+  bool extrapolated = false;
+  friend bool operator==(const JobEstimate&, const JobEstimate&) = default;
 };
 
 // What a coordinator says of a job. A value type.
@@ -94,12 +105,14 @@ struct Job {
   std::string error;
   std::string pack_reference, pack_address;
   Milliseconds cpu{0};
+  std::optional<JobEstimate> estimate;  // In answers to submissions.
   friend bool operator==(const Job&, const Job&) = default;
 };
 
 struct SubmitJob {
   std::string request_id;
   JobSpec spec;
+  bool dry_run = false;  // Estimates and makes none: the answer has no id.
 };
 struct ListJobs {
   std::uint32_t page_size = 100;

@@ -61,6 +61,8 @@ StatusOr<EnumerationTask> ToEnumeration(const v1::EnumerationTask& m) {
   }
   out.seed = m.seed();
   out.memory_limit_bytes = m.memory_limit_bytes();
+  if (m.time_limit_ms() > kTimeLimitMaxMs) return Bad("enumeration.time_limit_ms", "too long");
+  out.time_limit = Milliseconds(m.time_limit_ms());
   const v1::StoreMap& stores = m.stores();
   if (stores.endpoints_size() < 1 || stores.endpoints_size() > kEndpointsMax) {
     return Bad("enumeration.stores.endpoints",
@@ -83,6 +85,7 @@ void FromEnumeration(const EnumerationTask& t, v1::EnumerationTask& m) {
   m.set_shards(t.shards);
   m.set_seed(t.seed);
   m.set_memory_limit_bytes(t.memory_limit_bytes);
+  m.set_time_limit_ms(static_cast<std::uint64_t>(t.time_limit.count()));
   for (const std::string& e : t.stores.endpoints) m.mutable_stores()->add_endpoints(e);
   m.mutable_stores()->set_table(t.stores.table);
   m.mutable_stores()->set_bucket_bits(t.stores.bucket_bits);

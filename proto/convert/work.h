@@ -45,6 +45,7 @@ struct EnumerationTask {
   std::uint32_t shards = 1;
   std::uint64_t seed = 0;
   std::uint64_t memory_limit_bytes = 0;
+  Milliseconds time_limit{0};  // CPU time of all shards together; 0: no limit.
   StoreMap stores;
   friend bool operator==(const EnumerationTask&, const EnumerationTask&) = default;
 };

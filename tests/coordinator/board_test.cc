@@ -160,6 +160,10 @@ TEST_F(BoardTest, AJobGoesThroughItsStates) {
   Work("v");
   EXPECT_THAT(*board_->RoundResult(job->job),
               ElementsAre(VerdictKind::kProved, VerdictKind::kRefuted, VerdictKind::kProved));
+  const convert::GenerationCounts so_far = Get(id).counts;
+  EXPECT_EQ(so_far.candidates, 2u);
+  EXPECT_EQ(so_far.proved, 1u);
+  EXPECT_EQ(so_far.refuted, 1u);
   board_->BeginPublishing(job->job);
   EXPECT_EQ(Get(id).state, JobState::kPublishing);
   ASSERT_TRUE(board_->Finish(job->job, {{}, "pack-a@1.0.0", "abc"}, Time()).ok());
@@ -169,6 +173,7 @@ TEST_F(BoardTest, AJobGoesThroughItsStates) {
   Restart();
   EXPECT_EQ(Get(id).state, JobState::kDone);
   EXPECT_EQ(Get(id).cpu, 50ms);
+  EXPECT_EQ(Get(id).shards_done, 3u);  // It was 0 of 3: the records of its shards are gone.
   ASSERT_THAT(board_->TablesToDrop(), SizeIs(1));
   ASSERT_TRUE(board_->Dropped(job->job).ok());
   Restart();
@@ -186,6 +191,91 @@ TEST_F(BoardTest, RepeatedSubmissionIsOneJob) {
   same.spec.pack_version = "2.0.0";
   EXPECT_TRUE(absl::IsAlreadyExists(board_->Submit(same, true, Time()).status()));
   EXPECT_TRUE(board_->Submit(same, false, Time()).ok());
+}
+
+TEST_F(BoardTest, FiguresTellWhatThereIsAndWhatHappened) {
+  const auto of = [](const auto& numbers, auto which) {
+    return numbers[static_cast<std::size_t>(which)];
+  };
+  const auto names = [&] {
+    std::vector<std::string> out;
+    for (const Event& e : board_->TakeEvents()) out.push_back(std::string(e.name) + " " + e.about);
+    return out;
+  };
+  Submit("a", 2);
+  Figures f = board_->figures();
+  EXPECT_EQ(of(f.open, TaskKind::kShard), 2u);
+  EXPECT_EQ(of(f.jobs, JobState::kEnumerating), 1u);
+  EXPECT_EQ(f.shards_left, 2u);
+  const auto lost = Lease("sleeper");
+  EXPECT_EQ(of(board_->figures().leases, TaskKind::kShard), 1u);
+  Pass(options_.lease_ttl + 1ms);
+  EXPECT_THAT(names(), ElementsAre("job_submitted j1", "job_started j1", "lease_expired j1/shard/0",
+                                   "attempt_failed j1/shard/0"));
+  Work("w");
+  Work("w");  // What collects.
+  const auto job = board_->Claim();
+  ASSERT_TRUE(job.has_value());
+  ASSERT_TRUE(board_->BeginRound(job->job, {"r1", "r2!"}).ok());
+  EXPECT_EQ(board_->figures().proofs_left, 2u);
+  Work("v");
+  // The second time they are known.
+  ASSERT_TRUE(board_->BeginRound(job->job, {"r1", "r2!"}).ok());
+  ASSERT_TRUE(board_->Finish(job->job, {{.rules = 9}, "pack-a@1.0.0", "abc"}, Time()).ok());
+  EXPECT_THAT(names(), ElementsAre("job_done j1"));
+  f = board_->figures();
+  EXPECT_EQ(f.open, ByTask{});
+  EXPECT_EQ(of(f.jobs, JobState::kDone), 1u);
+  const Totals& t = f.totals;
+  EXPECT_EQ(t.graphs, 10u);
+  EXPECT_EQ(t.records, 12u);
+  EXPECT_EQ(t.record_bytes, 14u);
+  EXPECT_EQ(t.shards, 2u);
+  EXPECT_EQ(of(t.leases_given, TaskKind::kShard), 3u);
+  EXPECT_EQ(of(t.leases_expired, TaskKind::kShard), 1u);
+  EXPECT_EQ(of(t.verdicts, VerdictKind::kProved), 1u);
+  EXPECT_EQ(of(t.verdicts, VerdictKind::kRefuted), 1u);
+  EXPECT_EQ(t.verdicts_asked, 2u);
+  EXPECT_EQ(t.verdicts_known, 2u);
+  EXPECT_EQ(of(t.jobs_ended, JobState::kDone), 1u);
+  EXPECT_EQ(t.rules, 9u);
+}
+
+TEST_F(BoardTest, SilentNodesAreToldAndForgotten) {
+  Beat("w", {});
+  const auto nodes = [&] {
+    std::vector<Node> out = board_->Nodes(Time());
+    std::erase_if(out, [](const Node& n) { return n.role == "store"; });
+    return out;
+  };
+  ASSERT_THAT(nodes(), SizeIs(1));
+  EXPECT_FALSE(nodes()[0].silent);
+  Pass(options_.lease_ttl + 1ms);
+  ASSERT_THAT(nodes(), SizeIs(1));
+  EXPECT_TRUE(nodes()[0].silent);
+  Pass(std::chrono::hours(2));
+  EXPECT_THAT(nodes(), IsEmpty());
+}
+
+TEST_F(BoardTest, ADryRunMakesNoJob) {
+  convert::SubmitJob request = Request("a");
+  request.dry_run = true;
+  const auto would = board_->Submit(request, false, Time());
+  ASSERT_TRUE(would.ok()) << would.status();
+  EXPECT_EQ(would->id, "");
+  EXPECT_EQ(would->shards_total, 3u);
+  EXPECT_THAT(board_->List({})->jobs, IsEmpty());
+  EXPECT_TRUE(absl::IsAlreadyExists(board_->Submit(request, true, Time()).status()));
+  EXPECT_NE(Submit("a"), "");
+}
+
+TEST_F(BoardTest, TheTimeLimitOfAJobGoesWithItsTasks) {
+  convert::SubmitJob timed = Request("t");
+  timed.spec.time_limit = 1234ms;
+  ASSERT_TRUE(board_->Submit(timed, false, Time()).ok());
+  const auto lease = Lease("w");
+  ASSERT_THAT(lease, SizeIs(1));
+  EXPECT_EQ(std::get<convert::ShardTask>(lease[0].task.work).enumeration.time_limit, 1234ms);
 }
 
 TEST_F(BoardTest, TooMuchIsRefused) {
@@ -552,8 +642,8 @@ TEST_F(BoardTest, AnyOrderOfEventsEndsInTheSameVerdicts) {
       EXPECT_LE(now.proofs_done, now.proofs_total);
     }
     EXPECT_EQ(Get(id).state, JobState::kDone);
-    EXPECT_EQ(board_->open_tasks(), 0u);
-    EXPECT_EQ(board_->leases(), 0u);
+    EXPECT_EQ(board_->figures().open, ByTask{});
+    EXPECT_EQ(board_->figures().leases, ByTask{});
   }
 }
 

@@ -38,6 +38,7 @@ StatusRecord AStatus() {
   r.counts = {{1, 2, UINT64_MAX}, 3, 4, 5, 6, 7, 8, 9, 10, 11};
   r.round = 12;
   r.cpu = Milliseconds(13);
+  r.shards_done = 14;
   return r;
 }
 

@@ -35,6 +35,7 @@ TEST(JobsTest, AGoodRequestGetsItsDefaults) {
   const auto job = FromMessage(Good());
   ASSERT_TRUE(job.ok()) << job.status();
   EXPECT_GT(job->spec.max_operators, 0);
+  EXPECT_FALSE(job->dry_run);
   EXPECT_EQ(job->spec.mode, EnumerationMode::kExhaustive);
   EXPECT_EQ(job->spec.universe, CanonicalText(*LoadUniverse("matrix")));
 }
@@ -120,6 +121,7 @@ TEST(JobsTest, AJobIsTheSameAfterTheWire) {
   job.pack_reference = "p@1.0.0";
   job.pack_address = "f";
   job.cpu = Milliseconds(23);
+  job.estimate = {24, 25, 26, 27, true};
   v1::Job m;
   ToMessage(job, m);
   EXPECT_EQ(*FromMessage(m), job);

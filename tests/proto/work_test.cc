@@ -11,7 +11,8 @@ namespace tenon::convert {
 namespace {
 
 EnumerationTask AnEnumeration() {
-  return {"name: \"u\"", 3, EnumerationMode::kCanonical, 8, 5, 1 << 30, {{"a:1", "b:2"}, 7, 4}};
+  return {"name: \"u\"",         3, EnumerationMode::kCanonical, 8, 5, 1 << 30, Milliseconds(9),
+          {{"a:1", "b:2"}, 7, 4}};
 }
 std::vector<Task> Tasks() {
   return {{"j1/shard/7", "j1", ShardTask{AnEnumeration(), 7}},
@@ -92,6 +93,7 @@ TEST(WorkTest, TasksThatDoNotFitAreRefused) {
        {"enumeration.max_operators", in([](E& e) { e.set_max_operators(0); })},
        {"enumeration.mode", in([](E& e) { e.set_mode(static_cast<v1::EnumerationMode>(7)); })},
        {"enumeration.shards", in([](E& e) { e.set_shards(0); })},
+       {"enumeration.time_limit_ms", in([](E& e) { e.set_time_limit_ms(UINT64_MAX); })},
        {"enumeration.stores.endpoints", in([](E& e) { e.mutable_stores()->clear_endpoints(); })},
        {"enumeration.stores.endpoints", in([](E& e) { e.mutable_stores()->add_endpoints(""); })},
        {"enumeration.stores.bucket_bits",

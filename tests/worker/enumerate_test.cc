@@ -14,6 +14,7 @@
 
 #include "core/eval/eval.h"
 #include "proto/convert/universe.h"
+#include "worker/estimate.h"
 
 namespace tenon::worker {
 namespace {
@@ -290,6 +291,40 @@ TEST(EnumerateTest, EstimateIsCloseToTheCount) {
   const auto e = Enumerator::Prepare(Load("matrix"), {});
   ASSERT_TRUE(e.ok());
   EXPECT_NEAR((*e)->estimate().graphs, 40278, 0.25 * 40278);
+}
+
+TEST(EnumerateTest, AWholeEnumerationIsEstimatedWithoutDoingIt) {
+  const graph::Universe u = Load("matrix");
+  // Counted: 42, 1116, 40278 and 1,820,088 graphs of 1 to 4 operators.
+  const auto three = EstimateEnumeration(u, {.max_operators = 3});
+  ASSERT_TRUE(three.ok()) << three.status();
+  EXPECT_NEAR(three->graphs, 41436, 0.25 * 41436);
+  EXPECT_FALSE(three->extrapolated);
+  EXPECT_GT(three->cpu_seconds, 0);
+  // What cannot be looked at is extrapolated, whatever limits there are: they are for others.
+  const auto eight = EstimateEnumeration(
+      u, {.max_operators = 8, .memory_limit_bytes = 1, .time_limit_seconds = 1});
+  ASSERT_TRUE(eight.ok()) << eight.status();
+  EXPECT_TRUE(eight->extrapolated);
+  EXPECT_GT(eight->graphs, 1e10);
+  EXPECT_GT(eight->memory_bytes, 1e11);
+  EXPECT_GT(eight->record_bytes, eight->graphs);
+  EXPECT_TRUE(std::isfinite(eight->cpu_seconds));
+}
+
+TEST(EnumerateTest, AnEstimateNeverWalksAHugeUniverse) {
+  // 32 operands and an operator that takes eight of them: 10^12 graphs of one operator.
+  std::string text = "name: \"wide\" outputs: SINGLE max_operators: 2 max_elements: 1024\n";
+  for (int k = 0; k < 32; ++k) {
+    text += "input { name: \"a" + std::to_string(k) + "\" kind: ACTIVATION shape: [2, 2] }\n";
+  }
+  text += "operator { name: \"Concat\" arity: 8 attribute { name: \"axis\" value { int: 0 } } }\n";
+  const auto u = convert::ParseUniverse(text, "wide");
+  ASSERT_TRUE(u.ok()) << u.status();
+  const auto e = EstimateEnumeration(*u, {});
+  ASSERT_TRUE(e.ok()) << e.status();
+  EXPECT_TRUE(e->extrapolated);
+  EXPECT_GE(e->graphs, 1e12);
 }
 
 TEST(EnumerateTest, BadOptionsAreRefused) {

@@ -48,6 +48,11 @@ StatusOr<std::shared_ptr<rpc::Connection>> Connect(const ConnectOptions& options
 }
 
 Status Explained(const Status& status) {
+  if (absl::IsUnimplemented(status)) {
+    return base::InvalidArgument(
+        "the server there does not know this call: it has another role (stores and coordinators "
+        "listen on addresses of their own) or is older; give another address with --server");
+  }
   if (status.code() != absl::StatusCode::kUnavailable &&
       status.code() != absl::StatusCode::kDeadlineExceeded) {
     return status;

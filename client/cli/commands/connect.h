@@ -28,7 +28,8 @@ StatusOr<rpc::ConnectionOptions> ReadConnection(const ConnectOptions& options);
 // Errors of ReadConnection and Connection::Open. Does not connect yet.
 StatusOr<std::shared_ptr<rpc::Connection>> Connect(const ConnectOptions& options);
 
-// An error of a call, in which "the service is unreachable" says how to change that.
+// An error of a call, in which "the service is unreachable" and "it does not know the call" say how
+// to change that.
 Status Explained(const Status& status);
 
 }  // namespace tenon::cli

@@ -1,4 +1,7 @@
 // tenon job submit | list | show | watch | cancel | pause | resume | priority
+#include <algorithm>
+#include <optional>
+
 #include <fmt/format.h>
 
 #include "client/cli/commands/services.h"
@@ -17,6 +20,29 @@ Json TimeJson(convert::UnixTime time) {
   return ms == 0 ? Json() : Json(ms);
 }
 
+Json EstimateJson(const convert::JobEstimate& e) {
+  return Json::Object({{"graphs", e.graphs},
+                       {"cpu_ms", e.cpu_ms},
+                       {"memory_bytes", e.memory_bytes},
+                       {"disk_bytes", e.disk_bytes},
+                       {"extrapolated", e.extrapolated}});
+}
+
+void Print(const convert::JobEstimate& e, Console& console) {
+  const auto line = [&](std::string_view what, const std::string& value) {
+    console.Print(fmt::format("  {:<20}{}", what, value));
+  };
+  const auto bytes = [](double value) {
+    return Bytes(static_cast<std::uint64_t>(std::min(value, 1e18)));
+  };
+  line("graphs, about", e.graphs < 1e15 ? Grouped(static_cast<std::uint64_t>(e.graphs))
+                                        : fmt::format("{:.1e}", e.graphs));
+  line("CPU time", Duration(e.cpu_ms / 1000));
+  line("memory of a slot", bytes(e.memory_bytes));
+  line("disk of all stores", bytes(e.disk_bytes));
+  if (e.extrapolated) line("", "extrapolated from smaller sizes: right to a factor of two or so");
+}
+
 Json JobJson(const Job& job) {
   Json by_size = Json::Array(), set_aside = Json::Array();
   for (const std::uint64_t n : job.counts.graphs_by_size) by_size.Append(n);
@@ -33,7 +59,11 @@ Json JobJson(const Job& job) {
       {"pack_name", job.spec.pack_name},
       {"pack_version", job.spec.pack_version},
       {"max_operators", job.spec.max_operators},
+      {"mode", job.spec.mode == convert::EnumerationMode::kCanonical ? "canonical" : "exhaustive"},
       {"priority", job.spec.priority},
+      {"memory_limit_bytes", job.spec.memory_limit_bytes},
+      {"time_limit_ms", job.spec.time_limit.count()},
+      {"universe", job.spec.universe},
       {"submitted_at_ms", TimeJson(job.submitted_at)},
       {"started_at_ms", TimeJson(job.started_at)},
       {"ended_at_ms", TimeJson(job.ended_at)},
@@ -75,7 +105,9 @@ void Print(const Job& job, Console& console) {
                             console.Paint(ColorOf(job.state), convert::NameOf(job.state)),
                             job.paused ? " (paused)" : ""));
   line("pack", fmt::format("{}@{}", job.spec.pack_name, job.spec.pack_version));
-  line("shards", fmt::format("{} of {}", job.shards_done, job.shards_total));
+  line("shards",
+       fmt::format("{} of {}{}", job.shards_done, job.shards_total,
+                   job.shards_leased > 0 ? fmt::format(", {} leased", job.shards_leased) : ""));
   if (job.round > 0) {
     line("proofs",
          fmt::format("{} of {} in round {}", job.proofs_done, job.proofs_total, job.round));
@@ -83,6 +115,8 @@ void Print(const Job& job, Console& console) {
   line("graphs", Grouped(job.counts.graphs));
   line("equivalent pairs", Grouped(job.counts.equivalent_pairs));
   line("proved", Grouped(job.counts.proved));
+  line("refuted", Grouped(job.counts.refuted));
+  line("unproved", Grouped(job.counts.unproved));
   line("rules", Grouped(job.counts.rules));
   line("CPU time", Duration(double(job.cpu.count()) / 1000));
   line("content", job.pack_address);
@@ -112,12 +146,28 @@ void Show(const Job& job, Console& console) {
   }
 }
 
+// For those who see no bar, and for scripts: a line whenever the state changes.
+void Tell(const Job& job, Console& console) {
+  console.Tell(
+      "job",
+      {{"job", job.id},
+       {"state", std::string(convert::NameOf(job.state))},
+       {"shards_done", std::to_string(job.shards_done)},
+       {"shards_total", std::to_string(job.shards_total)}},
+      fmt::format("{}: {}{}", job.id, convert::NameOf(job.state), job.paused ? " (paused)" : ""));
+}
+
 // Follows a job to its end.
 Outcome Follow(Context& context, const rpc::JobClient& client, const std::string& id,
                const std::string& json) {
+  std::optional<std::pair<JobState, bool>> told;
   StatusOr<Job> watched = client.Watch(
       id,
       [&](const Job& job) {
+        if (told != std::pair(job.state, job.paused)) {
+          told.emplace(job.state, job.paused);
+          Tell(job, context.console);
+        }
         Show(job, context.console);
         return true;
       },
@@ -169,6 +219,14 @@ Outcome SubmitJobCommand(Context& context, const JobSubmitOptions& options) {
   spec.time_limit = convert::Milliseconds(static_cast<std::int64_t>(e.time_limit_s * 1000));
 
   ASSIGN_OR_RETURN(const rpc::JobClient client, Client(options.server));
+  if (options.dry_run) {
+    const StatusOr<Job> judged = client.Judge(spec);
+    if (!judged.ok()) return Explained(judged.status());
+    if (!judged->estimate) return base::FailedPrecondition("the service makes no estimates");
+    Print(*judged->estimate, context.console);
+    RETURN_IF_ERROR(Deliver(EstimateJson(*judged->estimate), options.json, context.console));
+    return ExitCode::kDone;
+  }
   const StatusOr<Job> job = client.Submit(spec, options.request_id);
   if (!job.ok()) return Explained(job.status());
   context.console.Print(job->id);

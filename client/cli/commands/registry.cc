@@ -71,7 +71,8 @@ Outcome PullPackCommand(Context& context, const PackRemoteOptions& options) {
   if (!pulled.ok()) return Explained(pulled.status());
   const registry::PackFile& pack = pulled->pack;
   if (!options.out.empty()) RETURN_IF_ERROR(registry::WriteFile(options.out, pulled->file));
-  context.console.Print(fmt::format("{} is in the cache, with {} rules", pack.reference(),
+  context.console.Print(fmt::format("{} is in {}, with {} rules", pack.reference(),
+                                    options.out.empty() ? "the cache" : options.out,
                                     pack.content.rules.size()));
   Json document = Json::Object({{"name", pack.name},
                                 {"version", pack::ToString(pack.version)},

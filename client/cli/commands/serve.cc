@@ -75,8 +75,10 @@ void Listening(const Node& node, const char* role, int port) {
 std::function<void(const rpc::NodeEvent&)> Events(const Node& node, const char* role) {
   return [&node, role](const rpc::NodeEvent& event) {
     node.observed.OnNode(role, event);
-    node.context.console.Log(NameOf(event.kind),
-                             {{"role", role}, {"task", event.task}, {"detail", event.message}});
+    Console::Fields fields{{"role", role}};
+    AddTask(event.task, fields);
+    if (!event.message.empty()) fields.emplace_back("detail", event.message);
+    node.context.console.Log(NameOf(event.kind), fields);
   };
 }
 
@@ -117,10 +119,13 @@ Status RunCoordinator(const Node& node, std::stop_token stop, const std::functio
     ASSIGN_OR_RETURN(const std::string folder, registry::ConfigDirectory());
     out.signing_key_file = folder + "/key";
   }
-  out.log = [&](std::string_view event, std::string_view job, std::string_view detail) {
-    node.context.console.Log(
-        event,
-        {{"role", "coordinator"}, {"job", std::string(job)}, {"detail", std::string(detail)}});
+  out.job_graphs_max = o.max_graphs;
+  out.estimate = EstimateJob;
+  out.log = [&](std::string_view event, std::string_view about, std::string_view detail) {
+    Console::Fields fields{{"role", "coordinator"}};
+    AddTask(std::string(about), fields);
+    if (!detail.empty()) fields.emplace_back("detail", detail);
+    node.context.console.Log(event, fields);
   };
   out.on_listening = [&](int port) {
     Listening(node, "coordinator", port);
@@ -243,7 +248,7 @@ Outcome ServeCommand(Context& context, const ServeOptions& options) {
     RETURN_IF_ERROR(registry::MakeDirectories(data, 0700));
   }
   Observed observed(context.console);
-  RETURN_IF_ERROR(observed.Start(options.metrics_listen));
+  RETURN_IF_ERROR(observed.Start(options.metrics_listen, role));
   std::string coordinator = options.coordinator.server;
   if (coordinator.empty()) coordinator = kDefaultServer;
   Node node{context,     options, std::move(data), std::move(security), std::move(connection),

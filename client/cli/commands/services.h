@@ -26,7 +26,8 @@ struct ServeOptions {
   std::string stores;          // HOST:PORT,..; empty: those that register.
   std::uint32_t min_stores = 1;
   unsigned slots = 0;  // Tasks at a time of a worker or verifier; 0: as many as CPUs.
-  std::uint64_t memory_limit_bytes = 0;  // Of a worker; 0: three quarters of what is free.
+  std::uint64_t memory_limit_bytes = 0;  // Of a worker's slot; 0: what the job says.
+  std::uint64_t max_graphs = 0;          // Of a job, estimated; 0: no limit.
   std::string key;                       // Signs packs; empty: the user's own.
   std::uint64_t lease_ttl_ms = 15'000;
   // Of a coordinator: HOST:PORT,.. of etcd; empty: what it knows is kept in `data`.
@@ -50,6 +51,7 @@ struct JobSubmitOptions {
   std::string request_id;  // Empty: a fresh one.
   int priority = 0;
   bool wait = false;
+  bool dry_run = false;  // Only says what the job would take.
   std::string json;
 };
 // With `wait`: kNo when the job failed or was cancelled.

@@ -2,10 +2,13 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <chrono>
 #include <mutex>
 
 #include "client/cli/files.h"
+#include "proto/convert/universe.h"
+#include "worker/estimate.h"
 
 namespace tenon::cli {
 
@@ -101,6 +104,35 @@ std::string_view NameOf(rpc::NodeEvent::Kind kind) {
       return "trouble";
   }
   return "event";
+}
+
+// "j7/shard/3", "j7/collect", "j7/proofs/2/5": job, kind, numbers.
+void AddTask(const std::string& id, Console::Fields& fields) {
+  if (id.empty()) return;
+  const std::size_t slash = id.find('/');
+  if (slash != std::string::npos) fields.emplace_back("task", id);
+  fields.emplace_back("job", id.substr(0, slash));
+  const std::string rest = slash == std::string::npos ? "" : id.substr(slash + 1);
+  if (rest.starts_with("shard/")) fields.emplace_back("shard", rest.substr(6));
+  if (rest.starts_with("proofs/")) {
+    fields.emplace_back("round", rest.substr(7, rest.find('/', 7) - 7));
+  }
+}
+
+StatusOr<convert::JobEstimate> EstimateJob(const convert::JobSpec& spec) {
+  ASSIGN_OR_RETURN(const graph::Universe universe,
+                   convert::ParseUniverse(spec.universe, "universe"));
+  worker::EnumerateOptions how;
+  how.max_operators = spec.max_operators;
+  how.mode = spec.mode == convert::EnumerationMode::kCanonical ? worker::Mode::kCanonical
+                                                               : worker::Mode::kExhaustive;
+  how.shards = std::max(1U, spec.shards);
+  ASSIGN_OR_RETURN(const worker::EnumerationEstimate e, worker::EstimateEnumeration(universe, how));
+  return convert::JobEstimate{.graphs = e.graphs,
+                              .cpu_ms = e.cpu_seconds * 1000,
+                              .memory_bytes = e.memory_bytes,
+                              .disk_bytes = e.record_bytes,
+                              .extrapolated = e.extrapolated};
 }
 
 }  // namespace tenon::cli

@@ -9,6 +9,7 @@
 #include "client/rpc/node.h"
 #include "client/security/credentials.h"
 #include "core/base/status.h"
+#include "proto/convert/jobs.h"
 
 namespace tenon::coordinator {
 struct ServeOptions;
@@ -42,13 +43,19 @@ class Security {
 
 std::string_view NameOf(rpc::NodeEvent::Kind kind);
 
+// Adds what the id of a job or a task says: "job", and of a task "task", "shard" or "round".
+void AddTask(const std::string& id, Console::Fields& fields);
+
+// What a job would take, for the coordinator. Errors of worker::EstimateEnumeration.
+StatusOr<convert::JobEstimate> EstimateJob(const convert::JobSpec& spec);
+
 // Metrics, the registry and the web page. Outlives the roles. Thread-safe.
 class Observed {
  public:
   explicit Observed(Console& console);
   ~Observed();
   // Nothing to do when `listen` is empty. Unavailable: the port cannot be bound.
-  Status Start(const std::string& listen);
+  Status Start(const std::string& listen, std::string_view role);
   // Counts an event of a node.
   void OnNode(std::string_view role, const rpc::NodeEvent& event);
   // Puts the registry beside a coordinator, and sees what roles do.

@@ -5,6 +5,9 @@
 #include <grpcpp/server.h>
 #include <grpcpp/server_builder.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <ctime>
 
 #include "client/observe/calls.h"
 #include "client/observe/http.h"
@@ -33,16 +36,55 @@ TEST(MetricsTest, WhatWasCountedIsShown) {
 TEST(MetricsTest, SourcesAreAskedUntilForgotten) {
   Metrics metrics;
   int asked = 0;
-  metrics.Ask([&] {
+  metrics.Ask("jobs", [&] {
     ++asked;
     return std::vector<Sample>{{"tenon_jobs", "Jobs", false, {{"state", "done"}}, 3.0},
                                {"tenon_graphs_total", "Graphs", true, {}, 7.0}};
   });
   EXPECT_THAT(metrics.Text(), HasSubstr("tenon_jobs{state=\"done\"} 3"));
   EXPECT_THAT(metrics.Text(), HasSubstr("# TYPE tenon_graphs_total counter"));
-  metrics.Forget();
+  metrics.Forget("jobs");
   EXPECT_THAT(metrics.Text(), Not(HasSubstr("tenon_jobs")));
   EXPECT_EQ(asked, 2);
+}
+
+TEST(MetricsTest, CountersAreThereBeforeAnythingHappens) {
+  Metrics metrics;
+  metrics.SetBuild("verifier", "1.2.3");
+  metrics.ExpectTasks("verifier", std::vector<std::string_view>{"completed", "lost"});
+  metrics.ExpectVerdicts(std::vector<std::string_view>{"proved"});
+  const std::string text = metrics.Text();
+  EXPECT_THAT(text, HasSubstr("tenon_tasks_total{outcome=\"lost\",role=\"verifier\"} 0"));
+  EXPECT_THAT(text, HasSubstr("tenon_verdicts_total{repeatable=\"false\",verdict=\"proved\"} 0"));
+  EXPECT_THAT(text, HasSubstr("tenon_proof_seconds_count 0"));
+  EXPECT_THAT(text, HasSubstr("tenon_build_info{role=\"verifier\",version=\"1.2.3\"} 1"));
+}
+
+double ValueOf(const std::string& name) {
+  for (const Sample& sample : ProcessSamples()) {
+    if (sample.name == name) return sample.value;
+  }
+  ADD_FAILURE() << name << " is missing";
+  return -1;
+}
+
+TEST(MetricsTest, TheProcessTellsWhatItUses) {
+  // What is opened and taken shows.
+  const double files = ValueOf("process_open_fds"),
+               memory = ValueOf("process_resident_memory_bytes");
+  EXPECT_GE(files, 3);
+  EXPECT_GE(ValueOf("process_max_fds"), files);
+  int pipe_ends[2];
+  ASSERT_EQ(::pipe(pipe_ends), 0);
+  EXPECT_EQ(ValueOf("process_open_fds"), files + 2);
+  ::close(pipe_ends[0]);
+  ::close(pipe_ends[1]);
+  std::vector<char> block(std::size_t{64} << 20, 'x');
+  EXPECT_GE(ValueOf("process_resident_memory_bytes"), memory + 32e6) << block.back();
+  EXPECT_GE(ValueOf("process_threads"), 1);
+  EXPECT_GT(ValueOf("process_cpu_seconds_total"), -1);
+  const double now = double(std::time(nullptr));
+  EXPECT_NEAR(ValueOf("process_start_time_seconds"), now, 1000);
 }
 
 TEST(HttpServerTest, BadAndTakenAddressesAreRefused) {
