@@ -20,7 +20,14 @@ TEST(HaTest, AStandbyTakesOverWhenTheLeaderIsKilled) { KillLeaders("2", 2); }
 
 TEST(HaTest, ALeaderThatSleepsBeyondItsLeaseIsAStandbyWhenItWakes) {
   testing::Etcd etcd;
-  Cluster cluster({.stores = 1, .workers = 2, .verifiers = 1, .etcd = etcd.endpoints()});
+  // Whoever listens on a port of its own can say so.
+  const std::vector<std::string> own_port{"--advertise", "127.0.0.1:0"};
+  Cluster cluster({.stores = 1,
+                   .workers = 2,
+                   .verifiers = 1,
+                   .of_coordinator = own_port,
+                   .of_stores = own_port,
+                   .etcd = etcd.endpoints()});
   const Watcher watcher(etcd, cluster);
   const std::string reference = Reference(cluster, "2");
   const std::string first = watcher.Address();
@@ -47,6 +54,12 @@ TEST(HaTest, ALeaderThatSleepsBeyondItsLeaseIsAStandbyWhenItWakes) {
   watcher.Leader(second_address);
   EXPECT_EQ(watcher.Address(), first);
   EXPECT_EQ(Submit(cluster, "1", "1.0.1").exit_code, 0) << cluster.Logs();
+  // A standby ends when it is asked to, and nobody notices.
+  second.Start();
+  second.Port("coordinator");
+  second.Send(SIGTERM);
+  EXPECT_EQ(second.Await(60s), 0);
+  EXPECT_EQ(watcher.Address(), first);
 }
 
 TEST(HaTest, EtcdLosesItsLeader) {
