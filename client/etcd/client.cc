@@ -127,10 +127,17 @@ StatusOr<TxnResult> Client::Txn(const Condition& condition,
   for (const Operation& operation : operations) ToMessage(operation, *request.add_success());
   request.add_failure()->mutable_request_range()->set_key(condition.key);
   pb::TxnResponse answer;
-  RETURN_IF_ERROR(impl_->Call(
+  int attempts = 0;
+  const Status status = impl_->Call(
       *impl_->keys, "Txn", limit,
-      [&](grpc::ClientContext& context) { return impl_->kv().Txn(&context, request, &answer); },
-      std::move(stop)));
+      [&](grpc::ClientContext& context) {
+        ++attempts;
+        return impl_->kv().Txn(&context, request, &answer);
+      },
+      std::move(stop));
+  // A later attempt was refused; what became of the first one nobody knows.
+  if (!status.ok() && attempts > 1) return base::Unavailable(base::Message(status));
+  RETURN_IF_ERROR(status);
   TxnResult result{.succeeded = answer.succeeded(), .revision = answer.header().revision()};
   if (!result.succeeded && answer.responses_size() == 1 &&
       answer.responses(0).response_range().kvs_size() == 1) {
