@@ -13,6 +13,7 @@
 #include <grpcpp/server_builder.h>
 
 #include "client/rpc/connection.h"
+#include "client/rpc/server_limits.h"
 #include "proto/convert/status.h"
 #include "tenon/v1/jobs.grpc.pb.h"
 #include "tenon/v1/work.grpc.pb.h"
@@ -26,6 +27,7 @@ using grpc::CallbackServerContext;
 using grpc::ServerUnaryReactor;
 
 constexpr std::chrono::milliseconds kWatchPause{500};
+constexpr int kThreadsMax = 256;
 
 ServerUnaryReactor* End(CallbackServerContext* context, const Status& status) {
   ServerUnaryReactor* reactor = context->DefaultReactor();
@@ -213,11 +215,7 @@ std::vector<std::unique_ptr<grpc::Service>> MakeServices(Coordinator& coordinato
 
 void Listen(grpc::ServerBuilder& builder, const std::string& listen,
             const std::shared_ptr<grpc::ServerCredentials>& credentials, int& port) {
-  builder.SetMaxReceiveMessageSize(rpc::kMessageBytesMax);
-  builder.SetMaxSendMessageSize(rpc::kMessageBytesMax);
-  // Two servers on one port would each get half of the calls.
-  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
-  builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 5'000);
+  rpc::SetServerLimits(builder, kThreadsMax);
   builder.AddListeningPort(listen, credentials ? credentials : grpc::InsecureServerCredentials(),
                            &port);
 }

@@ -32,7 +32,8 @@ Status Serve(const ServeOptions& options, std::stop_token stop) {
                    Server::Start(*store, {.listen = options.listen,
                                           .credentials = options.credentials,
                                           .customize = options.customize,
-                                          .disk_reserve_bytes = options.disk_reserve_bytes}));
+                                          .disk_reserve_bytes = options.disk_reserve_bytes,
+                                          .transfer_limit = options.transfer_limit}));
   if (options.on_started) options.on_started(*server);
   if (options.on_listening) options.on_listening(server->port());
   if (coordinator) {

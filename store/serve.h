@@ -1,6 +1,7 @@
 // The entry of the store's role.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -8,6 +9,7 @@
 #include <string>
 
 #include "client/rpc/connection.h"
+#include "client/rpc/server_limits.h"
 #include "core/base/status.h"
 
 namespace grpc {
@@ -26,6 +28,7 @@ struct ServeOptions {
   // Adds other services (health, reflection) and interceptors. May be null.
   std::function<void(grpc::ServerBuilder& builder)> customize;
   std::uint64_t disk_reserve_bytes = std::uint64_t{256} << 20;
+  std::chrono::milliseconds transfer_limit = rpc::kTransferMax;
   std::size_t cache_bytes = std::size_t{64} << 20;
 
   // The coordinator to register with by heartbeats; empty: none.

@@ -33,7 +33,6 @@ constexpr std::size_t kCommitBytes = std::size_t{32} << 20;
 constexpr std::size_t kQueueBytes = std::size_t{256} << 20;
 constexpr std::uint64_t kArtifactBytesMax = std::uint64_t{16} << 30;
 constexpr std::chrono::milliseconds kDiskFullRetry{2000};
-constexpr int kMessageBytesMax = 4 << 20;
 
 Status Invalid(std::string field, const std::string& what) {
   return convert::Violations({{std::move(field), what}});
@@ -413,7 +412,10 @@ class Service final
     : public v1::StoreService::WithCallbackMethod_PutRuns<v1::StoreService::Service> {
  public:
   Service(Store& store, const ServerOptions& options)
-      : store_(store), disk_(store, options), committer_(store, disk_, tables_) {}
+      : store_(store),
+        transfer_limit_(options.transfer_limit),
+        disk_(store, options),
+        committer_(store, disk_, tables_) {}
 
   Status Load() { return tables_.Load(store_); }
   ServerFigures figures() const {
@@ -429,12 +431,13 @@ class Service final
     return PutRunsCall::Begin(committer_);
   }
 
-  grpc::Status ScanRuns(grpc::ServerContext*, const v1::ScanRunsRequest* request,
+  grpc::Status ScanRuns(grpc::ServerContext* context, const v1::ScanRunsRequest* request,
                         grpc::ServerWriter<v1::Run>* out) override {
     if (request->bucket_bits() > 20 || request->first_bucket() > request->end_bucket() ||
         request->end_bucket() > std::uint32_t{1} << request->bucket_bits()) {
       return ToGrpc(Invalid("end_bucket", "first_bucket <= end_bucket <= 2^bucket_bits"));
     }
+    rpc::TransferLimit limit(context, transfer_limit_);
     v1::Run run;
     run.set_table(request->table());
     run.set_bucket_bits(request->bucket_bits());
@@ -443,14 +446,17 @@ class Service final
       run.set_shard(key.shard);
       run.set_part(key.part);
       run.set_data(bytes.data(), bytes.size());
+      limit.Moved(bytes.size());
       return out->Write(run) ? OkStatus() : absl::CancelledError("the client is gone");
     };
     return ToGrpc(store::ScanRuns(store_, request->table(), request->first_bucket(),
                                   request->end_bucket(), send));
   }
 
-  grpc::Status PutArtifact(grpc::ServerContext*, grpc::ServerReader<v1::PutArtifactRequest>* in,
+  grpc::Status PutArtifact(grpc::ServerContext* context,
+                           grpc::ServerReader<v1::PutArtifactRequest>* in,
                            v1::PutArtifactResponse*) override {
+    rpc::TransferLimit limit(context, transfer_limit_);
     v1::PutArtifactRequest request;
     if (!in->Read(&request) || !request.has_header()) {
       return ToGrpc(Invalid("header", "the first message has the header"));
@@ -462,7 +468,11 @@ class Service final
     while (status.ok() && in->Read(&request)) {
       status = request.has_chunk() ? upload.Add(request.chunk())
                                    : Invalid("chunk", "messages after the first have chunks");
+      limit.Moved(request.chunk().data().size());
       if (status.ok()) status = disk_.Check();
+    }
+    if (status.ok() && context->IsCancelled()) {
+      status = absl::CancelledError("the client is gone, or too slow");
     }
     if (status.ok()) {
       const base::ReaderLock lock(tables_.mutex());
@@ -473,9 +483,10 @@ class Service final
     return ToGrpc(DiskGuard::Full(status));
   }
 
-  grpc::Status GetArtifact(grpc::ServerContext*, const v1::GetArtifactRequest* request,
+  grpc::Status GetArtifact(grpc::ServerContext* context, const v1::GetArtifactRequest* request,
                            grpc::ServerWriter<v1::Chunk>* out) override {
-    return ToGrpc(SendArtifact(*request, *out));
+    rpc::TransferLimit limit(context, transfer_limit_);
+    return ToGrpc(SendArtifact(*request, *out, limit));
   }
 
   grpc::Status DropTable(grpc::ServerContext*, const v1::DropTableRequest* request,
@@ -528,7 +539,8 @@ class Service final
   }
 
  private:
-  Status SendArtifact(const v1::GetArtifactRequest& request, grpc::ServerWriter<v1::Chunk>& out) {
+  Status SendArtifact(const v1::GetArtifactRequest& request, grpc::ServerWriter<v1::Chunk>& out,
+                      rpc::TransferLimit& limit) {
     ASSIGN_OR_RETURN(const std::optional<Artifact> artifact,
                      FindArtifact(store_, request.table(), request.name()));
     if (!artifact) {
@@ -547,12 +559,14 @@ class Service final
       chunk.set_data(bytes.substr(skip));
       chunk.set_crc32c(base::Crc32c(chunk.data()));
       at += chunk.data().size();
+      limit.Moved(chunk.data().size());
       if (!out.Write(chunk)) return absl::CancelledError("the client is gone");
     }
     return OkStatus();
   }
 
   Store& store_;
+  const std::chrono::milliseconds transfer_limit_;
   DiskGuard disk_;
   Tables tables_;
   Committer committer_;
@@ -577,15 +591,7 @@ StatusOr<std::unique_ptr<Server>> Server::Start(Store& store, const ServerOption
       options.listen, options.credentials ? options.credentials : grpc::InsecureServerCredentials(),
       &impl->port);
   builder.RegisterService(impl->service.get());
-  builder.SetMaxReceiveMessageSize(kMessageBytesMax);
-  builder.SetMaxSendMessageSize(kMessageBytesMax);
-  builder.SetResourceQuota(grpc::ResourceQuota("store").SetMaxThreads(options.threads_max));
-  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
-  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, 30'000);
-  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 10'000);
-  // Clients ping every 20 s; without this they would be sent away as too eager.
-  builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 5'000);
-  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
+  rpc::SetServerLimits(builder, options.threads_max);
   if (options.customize) options.customize(builder);
   impl->server = builder.BuildAndStart();
   if (!impl->server || impl->port == 0) {

@@ -6,11 +6,13 @@
 // back through HTTP/2's flow control.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
 
+#include "client/rpc/server_limits.h"
 #include "core/base/status.h"
 #include "store/store.h"
 
@@ -31,6 +33,8 @@ struct ServerOptions {
   // For tests; null: Store::FreeBytes.
   std::function<StatusOr<std::uint64_t>()> free_bytes;
   int threads_max = 256;
+  // Of an artifact or a scan (client/rpc/server_limits.h).
+  std::chrono::milliseconds transfer_limit = rpc::kTransferMax;
 };
 
 // For metrics. Counters are of this process.

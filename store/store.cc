@@ -24,6 +24,10 @@ constexpr std::string_view kFormatKey = "format";
 constexpr std::string_view kFormat = "tenon store 1";
 constexpr std::size_t kFamilies = std::size(kFamilyNames);
 constexpr std::size_t kChecksumBytes = 8;
+// What is kept free: a log of RocksDB that could not be written to the end ends the process (an
+// assertion of Debian's build), so it must not come to that. Deleting makes room, and may use more.
+constexpr std::uint64_t kKeptFreeBytes = std::uint64_t{16} << 20;
+constexpr std::uint64_t kKeptFreeByDeletesBytes = std::uint64_t{4} << 20;
 
 std::string_view View(const rocksdb::Slice& s) { return {s.data(), s.size()}; }
 rocksdb::Slice ToSlice(std::string_view v) { return {v.data(), v.size()}; }
@@ -136,6 +140,19 @@ struct Store::Impl {
         "delete the directory and run again",
         directory, kFamilyNames[static_cast<std::size_t>(f)], hex));
   }
+  StatusOr<std::uint64_t> FreeBytes() const {
+    std::error_code error;
+    const auto space = std::filesystem::space(directory, error);
+    if (!error) return std::uint64_t{space.available};
+    return base::Internal(fmt::format("store {}: free space: {}", directory, error.message()));
+  }
+  Status CheckRoom(std::uint64_t kept_bytes) const {
+    ASSIGN_OR_RETURN(const std::uint64_t free, FreeBytes());
+    if (free >= kept_bytes) return OkStatus();
+    return base::ResourceExhausted(
+        fmt::format("store {}: only {} bytes are free, and {} are kept; free space on that disk",
+                    directory, free, kept_bytes));
+  }
   Status OpenDb(const OpenOptions& options);
   Status CheckFormat(bool is_new);
   ~Impl() {
@@ -163,6 +180,10 @@ Status Store::Impl::OpenDb(const OpenOptions& options) {
   db_options.create_if_missing = true;
   db_options.create_missing_column_families = true;
   db_options.max_background_jobs = 2;
+  // A log whose end is missing is that of a crash, and what is missing was not acknowledged. Any
+  // other damage is told: the default would drop whatever was written after it, silently.
+  db_options.wal_recovery_mode = rocksdb::WALRecoveryMode::kTolerateCorruptedTailRecords;
+  db_options.track_and_verify_wals_in_manifest = true;
   db_options.info_log_level = rocksdb::ERROR_LEVEL;
   db_options.keep_log_file_num = 2;
   if (temporary) {
@@ -245,6 +266,9 @@ Status Store::Delete(Family family, std::string_view key) {
 }
 
 Status Store::Write(const Batch& batch) {
+  std::uint64_t added = 0;
+  for (const Batch::Change& c : batch.changes()) added += c.value ? c.value->size() + 1 : 0;
+  RETURN_IF_ERROR(impl_->CheckRoom(added > 0 ? kKeptFreeBytes + added : kKeptFreeByDeletesBytes));
   rocksdb::WriteBatch changes;
   for (const Batch::Change& c : batch.changes()) {
     rocksdb::Status s;
@@ -303,6 +327,7 @@ Status Store::DeletePrefix(Family family, std::string_view prefix) {
     }));
     return batch.empty() ? OkStatus() : Write(batch);
   }
+  RETURN_IF_ERROR(impl_->CheckRoom(kKeptFreeByDeletesBytes));
   return Convert(impl_->db->DeleteRange(impl_->write_options(), impl_->of(family), ToSlice(prefix),
                                         ToSlice(end)),
                  impl_->directory, "deleting");
@@ -332,15 +357,7 @@ Status Store::Checkpoint(const std::string& directory) const {
   return Convert(checkpoint->CreateCheckpoint(directory), impl_->directory, "making a checkpoint");
 }
 
-StatusOr<std::uint64_t> Store::FreeBytes() const {
-  std::error_code error;
-  const auto space = std::filesystem::space(impl_->directory, error);
-  if (error) {
-    return base::Internal(
-        fmt::format("store {}: free space: {}", impl_->directory, error.message()));
-  }
-  return std::uint64_t{space.available};
-}
+StatusOr<std::uint64_t> Store::FreeBytes() const { return impl_->FreeBytes(); }
 
 StatusOr<std::uint64_t> Store::Verify() const {
   std::uint64_t values = 0;

@@ -112,6 +112,14 @@ void AddServe(CLI::App& app, ServiceParse parse) {
                        "Seconds after which a leader that is silent is succeeded")
           ->check(CLI::Range(2, 600));
     }
+    command
+        ->add_option("--disk-reserve", o.disk_reserve_bytes,
+                     "A store takes no more while less is free; bytes, or 1GiB")
+        ->transform(CLI::AsSizeValue(false));
+    command
+        ->add_option("--transfer-limit-s", o.transfer_limit_s,
+                     "Seconds that sending or fetching a pack may take, one more per MiB")
+        ->check(CLI::Range(1, 7200));
     command->add_option("--metrics-listen", o.metrics_listen,
                         "HOST:PORT of metrics and of the web page");
     command->add_option("--config", "File with `flag = value` lines; flags override it");

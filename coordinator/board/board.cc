@@ -133,6 +133,7 @@ Status Board::LoadRecord(std::string_view key, std::string_view value) {
       if (index >= job.shard_done.size()) return base::DataLoss("a shard that cannot be");
       job.shard_done[index] = true;
       ++job.shards_done;
+      job.graphs += shard.result.graphs;
       job.cpu += shard.cpu;
       return OkStatus();
     }

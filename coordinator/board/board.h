@@ -195,6 +195,7 @@ class Board {
     std::optional<CollectRecord> collect;
     std::vector<bool> shard_done;
     std::uint32_t shards_done = 0;
+    std::uint64_t graphs = 0;  // Of the shards that are done.
     std::map<std::uint32_t, convert::SetAside> set_aside;
     std::map<TaskKey, OpenTask> open;
     std::set<TaskKey> idle, leased;  // The open ones, by whether anybody works on them.

@@ -3,12 +3,14 @@
 // acknowledged. In a store (here) or in etcd (coordinator/etcd/journal.h).
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 
 #include "core/base/status.h"
+#include "proto/convert/status.h"
 #include "store/store.h"
 
 namespace tenon::board {
@@ -29,7 +31,14 @@ class Journal {
 class StoreJournal : public Journal {
  public:
   explicit StoreJournal(store::Store& store) : store_(store) {}
-  Status Write(const store::Batch& batch) override { return store_.Write(batch); }
+  // ResourceExhausted: the disk is full; callers are told to come again, so that nodes keep their
+  // results and tasks until there is room.
+  Status Write(const store::Batch& batch) override {
+    const Status s = store_.Write(batch);
+    if (!absl::IsResourceExhausted(s)) return s;
+    return convert::WithDetails(
+        s, {.reason = "DISK_FULL", .retry_after = std::chrono::milliseconds(1000)});
+  }
   StatusOr<std::optional<std::string>> Get(store::Family family,
                                            std::string_view key) const override {
     return store_.Get(family, key);

@@ -67,6 +67,7 @@ Status Board::CompleteShard(JobEntry& job, const TaskKey& key, const convert::Sh
   job.set_aside.erase(key.index);
   job.shard_done[key.index] = true;
   ++job.shards_done;
+  job.graphs += result.graphs;
   job.cpu += cpu;
   CloseTask(job, key, now);
   Changed(job);
@@ -81,6 +82,15 @@ Status Board::CompleteCollect(JobEntry& job, const TaskKey& key,
     return convert::Violations(
         {{"collect.counts.graphs_by_size",
           fmt::format("{} sizes; the job has {}", result.graphs_by_size.size(), sizes)}});
+  }
+  // Each graph is of one shard. A store that was given another disk, or an old copy of its own, has
+  // nothing to report, so that only the sum tells.
+  if (result.graphs < job.graphs) {
+    return Fail(job.number,
+                fmt::format("the stores have the records of {} graphs, and its shards wrote those "
+                            "of {}: a store has lost some; submit it again",
+                            result.graphs, job.graphs),
+                now);
   }
   CollectRecord record{result, cpu};
   store::Batch batch;

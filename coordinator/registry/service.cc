@@ -54,10 +54,19 @@ class Place {
   const bool ok_;
 };
 
+struct Limits {
+  std::atomic<int>* transfers;
+  std::chrono::milliseconds time;
+};
+
 class Push : public grpc::ServerReadReactor<v1::PushPackRequest> {
  public:
-  Push(std::shared_ptr<PackShelf> shelf, std::atomic<int>& taken, v1::PackInfo* answer)
-      : shelf_(std::move(shelf)), place_(taken), answer_(answer) {
+  Push(CallbackServerContext* context, const Limits& limits, std::shared_ptr<PackShelf> shelf,
+       v1::PackInfo* answer)
+      : shelf_(std::move(shelf)),
+        place_(*limits.transfers),
+        limit_(context, limits.time),
+        answer_(answer) {
     if (const Status s = place_.status(); !s.ok()) {
       Finish(convert::ToGrpc(s));
     } else {
@@ -99,6 +108,7 @@ class Push : public grpc::ServerReadReactor<v1::PushPackRequest> {
       return Invalid("chunk.data", "more than the size announced");
     }
     file_ += chunk.data();
+    limit_.Moved(chunk.data().size());
     return OkStatus();
   }
   Status Publish() {
@@ -118,6 +128,7 @@ class Push : public grpc::ServerReadReactor<v1::PushPackRequest> {
 
   const std::shared_ptr<PackShelf> shelf_;
   const Place place_;
+  rpc::TransferLimit limit_;
   v1::PackInfo* const answer_;
   v1::PushPackRequest message_;
   bool announced_ = false;
@@ -128,8 +139,9 @@ class Push : public grpc::ServerReadReactor<v1::PushPackRequest> {
 
 class Pull : public grpc::ServerWriteReactor<v1::PullPackResponse> {
  public:
-  Pull(const PackShelf& shelf, std::atomic<int>& taken, const v1::PullPackRequest& request)
-      : place_(taken), at_(request.offset()) {
+  Pull(CallbackServerContext* context, const Limits& limits, const PackShelf& shelf,
+       const v1::PullPackRequest& request)
+      : place_(*limits.transfers), limit_(context, limits.time), at_(request.offset()) {
     if (const Status status = Open(shelf, request); !status.ok()) {
       Finish(convert::ToGrpc(status));
     } else {
@@ -145,6 +157,7 @@ class Pull : public grpc::ServerWriteReactor<v1::PullPackResponse> {
     chunk.set_data(part.data(), part.size());
     chunk.set_crc32c(base::Crc32c(part));
     at_ += part.size();
+    limit_.Moved(part.size());
     StartWrite(&message_);
   }
   void OnDone() override { delete this; }
@@ -163,6 +176,7 @@ class Pull : public grpc::ServerWriteReactor<v1::PullPackResponse> {
   }
 
   const Place place_;
+  rpc::TransferLimit limit_;
   std::uint64_t at_;
   std::string file_;
   v1::PullPackResponse message_;
@@ -170,15 +184,16 @@ class Pull : public grpc::ServerWriteReactor<v1::PullPackResponse> {
 
 class Registry final : public v1::RegistryService::CallbackService {
  public:
-  explicit Registry(std::shared_ptr<PackShelf> shelf) : shelf_(std::move(shelf)) {}
+  Registry(std::shared_ptr<PackShelf> shelf, std::chrono::milliseconds limit)
+      : shelf_(std::move(shelf)), limits_{&transfers_, limit} {}
 
-  grpc::ServerReadReactor<v1::PushPackRequest>* PushPack(CallbackServerContext*,
+  grpc::ServerReadReactor<v1::PushPackRequest>* PushPack(CallbackServerContext* context,
                                                          v1::PackInfo* answer) override {
-    return new Push(shelf_, transfers_, answer);
+    return new Push(context, limits_, shelf_, answer);
   }
   grpc::ServerWriteReactor<v1::PullPackResponse>* PullPack(
-      CallbackServerContext*, const v1::PullPackRequest* request) override {
-    return new Pull(*shelf_, transfers_, *request);
+      CallbackServerContext* context, const v1::PullPackRequest* request) override {
+    return new Pull(context, limits_, *shelf_, *request);
   }
   ServerUnaryReactor* ListPacks(CallbackServerContext* context, const v1::ListPacksRequest* request,
                                 v1::ListPacksResponse* answer) override {
@@ -205,12 +220,14 @@ class Registry final : public v1::RegistryService::CallbackService {
 
   const std::shared_ptr<PackShelf> shelf_;
   std::atomic<int> transfers_{0};
+  const Limits limits_;
 };
 
 }  // namespace
 
-std::shared_ptr<void> AddRegistry(grpc::ServerBuilder& builder, std::shared_ptr<PackShelf> shelf) {
-  auto service = std::make_shared<Registry>(std::move(shelf));
+std::shared_ptr<void> AddRegistry(grpc::ServerBuilder& builder, std::shared_ptr<PackShelf> shelf,
+                                  std::chrono::milliseconds limit) {
+  auto service = std::make_shared<Registry>(std::move(shelf), limit);
   builder.RegisterService(service.get());
   return service;
 }

@@ -74,7 +74,7 @@ class BoardTest : public testing::Test {
   static convert::Complete Result(const convert::Lease& lease, std::string node) {
     convert::Complete c{lease.id, lease.task.id, node, 10ms, convert::ShardResult{5, 6, 7}};
     if (convert::KindOf(lease.task) == TaskKind::kCollect) {
-      c.result = convert::CollectResult{{1, 2}, 3, 2, 1, 9, std::string(64, 'a')};
+      c.result = convert::CollectResult{{1, 2}, 1000, 2, 1, 9, std::string(64, 'a')};
     } else if (convert::KindOf(lease.task) == TaskKind::kProofs) {
       convert::ProofResult result;
       for (const std::string& rule : std::get<convert::ProofTask>(lease.task.work).rules) {
@@ -454,6 +454,17 @@ TEST_F(BoardTest, UnknownJobsAndTasksAreNotFound) {
     EXPECT_TRUE(absl::IsNotFound(board_->Complete(c, Time()).status())) << id;
     EXPECT_TRUE(board_->Release({lease.id, id, "w", "error"}, Time()).ok()) << id;
   }
+}
+
+// A store that came back with an empty disk has nothing to complain of.
+TEST_F(BoardTest, RecordsThatAStoreHasLostFailTheJob) {
+  const std::string id = Submit("a", 2);
+  for (int k = 0; k < 2; ++k) EXPECT_TRUE(*board_->Complete(Result(Lease("w")[0], "w"), Time()));
+  convert::Complete c = Result(Lease("w")[0], "w");
+  std::get<convert::CollectResult>(c.result).graphs = 9;  // Of two times five.
+  EXPECT_TRUE(*board_->Complete(c, Time()));
+  EXPECT_EQ(board_->Get(id)->state, JobState::kFailed);
+  EXPECT_THAT(board_->Get(id)->error, HasSubstr("lost"));
 }
 
 TEST_F(BoardTest, ResultsThatDoNotFitAreRefused) {

@@ -127,14 +127,15 @@ void Observed::OnNode(std::string_view role, const rpc::NodeEvent& event) {
   impl_->metrics.OnTask(role, LabelOf(event.kind));
 }
 
-void Observed::Observe(coordinator::ServeOptions& options) {
+void Observed::Observe(coordinator::ServeOptions& options,
+                       std::chrono::milliseconds transfer_limit) {
   options.make_sink = [this](board::Journal& journal) {
     const std::lock_guard lock(impl_->mutex);
     impl_->shelf = std::make_shared<coordinator::PackShelf>(journal);
     return coordinator::MakeShelfSink(impl_->shelf);
   };
-  options.customize = [this](grpc::ServerBuilder& builder) {
-    impl_->registry = coordinator::AddRegistry(builder, impl_->shelf);
+  options.customize = [this, transfer_limit](grpc::ServerBuilder& builder) {
+    impl_->registry = coordinator::AddRegistry(builder, impl_->shelf, transfer_limit);
     observe::ObserveCalls(builder, [this](auto method, auto code, double seconds) {
       impl_->metrics.OnCall(method, code, seconds);
     });

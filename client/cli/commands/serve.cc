@@ -2,6 +2,8 @@
 //
 // Wiring only: flags become the options of the roles' entries, and each role runs in a thread of
 // its own until a stop is requested or one of them fails.
+#include <sys/resource.h>
+
 #include <filesystem>
 #include <future>
 #include <mutex>
@@ -131,7 +133,7 @@ Status RunCoordinator(const Node& node, std::stop_token stop, const std::functio
     Listening(node, "coordinator", port);
     up(port);
   };
-  node.observed.Observe(out);
+  node.observed.Observe(out, std::chrono::seconds(o.transfer_limit_s));
   return coordinator::Serve(out, std::move(stop));
 }
 
@@ -149,6 +151,8 @@ Status RunStore(const Node& node, std::stop_token stop) {
   }
   out.advertise = o.advertise;
   out.version = TENON_VERSION;
+  out.disk_reserve_bytes = o.disk_reserve_bytes;
+  out.transfer_limit = std::chrono::seconds(o.transfer_limit_s);
   out.on_listening = [&](int port) { Listening(node, "store", port); };
   node.observed.Observe(out);
   return store::Serve(out, std::move(stop));
@@ -180,6 +184,15 @@ Status RunVerifier(const Node& node, std::stop_token stop) {
   node.context.console.Log("working",
                            {{"role", "verifier"}, {"proofs", std::to_string(out.proofs)}});
   return verifier::Serve(out, std::move(stop));
+}
+
+// Each caller is a file for the system, and what cannot be opened any more fails: as many as we may
+// have. The usual 1,024 is a limit for programs that use select().
+void AllowManyFiles() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= limit.rlim_max) return;
+  limit.rlim_cur = limit.rlim_max;
+  (void)setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 // Threads of roles. The first one that fails stops the others.
@@ -243,6 +256,7 @@ Outcome ServeCommand(Context& context, const ServeOptions& options) {
   ASSIGN_OR_RETURN(Security security, Security::Read(options));
   ASSIGN_OR_RETURN(rpc::ConnectionOptions connection, ReadConnection(options.coordinator));
   if (options.role == "all") security.AddOwnToken(connection.credentials.token);
+  AllowManyFiles();
   const std::string& role = options.role;
   if (role != "worker" && role != "verifier") {
     RETURN_IF_ERROR(registry::MakeDirectories(data, 0700));

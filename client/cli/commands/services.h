@@ -34,6 +34,8 @@ struct ServeOptions {
   std::string etcd, etcd_prefix = "/tenon/";
   std::string etcd_root_certificates, etcd_certificate, etcd_key;  // PEM files; given: TLS.
   unsigned etcd_lease_ttl_s = 5;
+  std::uint64_t disk_reserve_bytes = std::uint64_t{256} << 20;  // Of a store.
+  std::uint64_t transfer_limit_s = 600;                         // Of a pack, an artifact or a scan.
   std::string metrics_listen;  // HOST:PORT of metrics and the web page; empty: none.
 };
 // Until a stop is requested; then tasks are given back and calls are finished.

@@ -1,6 +1,7 @@
 // What `tenon serve` puts around every role: who may call it, and what is seen of it.
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -59,7 +60,7 @@ class Observed {
   // Counts an event of a node.
   void OnNode(std::string_view role, const rpc::NodeEvent& event);
   // Puts the registry beside a coordinator, and sees what roles do.
-  void Observe(coordinator::ServeOptions& options);
+  void Observe(coordinator::ServeOptions& options, std::chrono::milliseconds transfer_limit);
   void Observe(store::ServeOptions& options);
   void Observe(verifier::ServeOptions& options);
 

@@ -1,0 +1,89 @@
+#include "client/rpc/server_limits.h"
+
+#include <memory>
+#include <mutex>
+
+#include <grpcpp/alarm.h>
+#include <grpcpp/resource_quota.h>
+#include <grpcpp/server_builder.h>
+#include <grpcpp/server_context.h>
+
+#include "client/rpc/connection.h"
+
+namespace tenon::rpc {
+namespace {
+
+using std::chrono::milliseconds;
+
+int Ms(milliseconds time) { return static_cast<int>(time.count()); }
+
+}  // namespace
+
+void SetServerLimits(grpc::ServerBuilder& builder, int threads_max) {
+  builder.SetMaxReceiveMessageSize(kMessageBytesMax);
+  builder.SetMaxSendMessageSize(kMessageBytesMax);
+  builder.SetResourceQuota(
+      grpc::ResourceQuota("callers").Resize(kServerBuffersBytesMax).SetMaxThreads(threads_max));
+  builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, Ms(kHandshakeMax));
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, Ms(kIdleConnectionMax));
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_AGE_MS, Ms(kConnectionMax));
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_AGE_GRACE_MS, Ms(kLastCallsMax));
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kCallsOfAConnectionMax);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, Ms(kServerPing));
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 10'000);
+  // Clients ping every 20 s; without this they would be sent away as too eager.
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 5'000);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
+  // Two servers on one port would each get half of the calls.
+  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+}
+
+// The alarm may go off while the call ends, so it holds what it needs itself; and as long as there
+// is an alarm, it keeps what it holds.
+struct TransferLimit::Watch : std::enable_shared_from_this<Watch> {
+  using Clock = std::chrono::steady_clock;
+
+  // With the lock held.
+  void Arm() {
+    const auto left = std::chrono::ceil<milliseconds>(end - Clock::now());
+    alarm = std::make_unique<grpc::Alarm>();  // A new one: this may be called by the last.
+    alarm->Set(std::chrono::system_clock::now() + left,
+               [self = shared_from_this()](bool) { self->Look(); });
+  }
+  void Look() {
+    const std::lock_guard lock(mutex);
+    if (context == nullptr) return;
+    if (Clock::now() < end) return Arm();
+    context->TryCancel();
+  }
+
+  std::mutex mutex;
+  grpc::ServerContextBase* context = nullptr;  // Null: the call has ended.
+  Clock::time_point end;
+  std::size_t bytes = 0;  // Less than a MiB, which the end does not count yet.
+  std::unique_ptr<grpc::Alarm> alarm;
+};
+
+TransferLimit::TransferLimit(grpc::ServerContextBase* context, milliseconds limit)
+    : watch_(std::make_shared<Watch>()) {
+  const std::lock_guard lock(watch_->mutex);
+  watch_->context = context;
+  watch_->end = Watch::Clock::now() + limit;
+  watch_->Arm();
+}
+
+TransferLimit::~TransferLimit() {
+  std::unique_ptr<grpc::Alarm> last;
+  const std::lock_guard lock(watch_->mutex);
+  watch_->context = nullptr;
+  last = std::move(watch_->alarm);
+}
+
+void TransferLimit::Moved(std::size_t bytes) {
+  const std::lock_guard lock(watch_->mutex);
+  watch_->bytes += bytes;
+  watch_->end += std::chrono::seconds(watch_->bytes >> 20);
+  watch_->bytes &= (std::size_t{1} << 20) - 1;
+}
+
+}  // namespace tenon::rpc
