@@ -176,6 +176,35 @@ void AddProve(CLI::App& app, Parsed& parsed) {
   });
 }
 
+void AddRules(CLI::App& app, Parsed& parsed) {
+  CLI::App* group =
+      AddCommand(app, "rules", "Rules of other systems: judge them and take them over",
+                 "  tenon rules import --format taso graph_subst.pb -o taso.rules");
+  group->require_subcommand(1);
+
+  CLI::App* import = AddCommand(
+      *group, "import", "Prove the rules of a file, or find the conditions under which they hold",
+      "  tenon rules import --format taso graph_subst.pb -o taso.rules\n"
+      "  tenon rules import --format flexflow graph_subst.json --markdown table.md --json -\n"
+      "Exit code 0 if every rule is proved, with conditions or without; 1 if not.");
+  auto options = std::make_shared<RulesImportOptions>();
+  import->add_option("file", options->file, "The rule file")->required();
+  import->add_option("--format", options->format, "What wrote it")
+      ->required()
+      ->check(CLI::IsMember({"taso", "flexflow"}));
+  import->add_option("-o,--out", options->out, "Write the rules, with their conditions, as text");
+  import->add_option("--markdown", options->markdown, "Write a page with a table of the verdicts");
+  AddJson(*import, parsed);
+  import->callback([&parsed, options] {
+    RequireDistinct({{"--out", options->out}, {"--markdown", options->markdown},
+                     {"--json", parsed.json}});
+  parsed.run = [&parsed, options](Context& c) {
+    options->json = parsed.json;
+    return ImportRulesCommand(c, *options);
+  };
+});
+}  // namespace
+
 void AddPack(CLI::App& app, Parsed& parsed) {
   CLI::App* group = AddCommand(app, "pack", "Rule packs: look into them, check them, sign them",
                                "  tenon pack show matrix.pack\n"
@@ -244,6 +273,26 @@ void AddPack(CLI::App& app, Parsed& parsed) {
   certify->add_option("-o,--out", certified->out, "Where it goes (default: in place)");
   certify->callback([&parsed, certified] {
     parsed.run = [certified](Context& c) { return CertifyPackCommand(c, *certified); };
+  });
+
+  CLI::App* exported =
+      AddCommand(*group, "export", "Write the rules of a pack in another system's format",
+                 "  tenon pack export --format taso matrix.pack -o graph_subst.pb\n"
+                 "  tenon pack export --format egg matrix.pack -o rules.rs\n"
+                 "A rule that the format cannot carry is left out, named and counted.");
+  auto exporting = std::make_shared<PackExportOptions>();
+  exported->add_option("pack", exporting->pack, "A path, or NAME@VERSION in the cache")->required();
+  exported->add_option("--format", exporting->format, "Who is to read it")
+      ->required()
+      ->check(CLI::IsMember({"taso", "flexflow", "egg", "dot"}));
+  exported->add_option("-o,--out", exporting->out, "Where it goes")->required();
+  AddJson(*exported, parsed);
+  exported->callback([&parsed, exporting] {
+    RequireDistinct({{"--out", exporting->out}, {"--json", parsed.json}});
+    parsed.run = [&parsed, exporting](Context& c) {
+      exporting->json = parsed.json;
+      return ExportPackCommand(c, *exporting);
+    };
   });
 
   CLI::App* diff = AddCommand(*group, "diff", "Compare two packs",
@@ -377,6 +426,7 @@ void AddEverything(CLI::App& app, Parsed& parsed) {
   AddEnumerate(app, parsed);
   AddGenerate(app, parsed);
   AddProve(app, parsed);
+  AddRules(app, parsed);
   AddPack(app, parsed);
   AddCheckCertificates(app, parsed);
   AddOptimize(app, parsed);
@@ -438,7 +488,7 @@ int Main(int argc, char** argv) {
   return static_cast<int>(ExitCodeOf(outcome.status()));
 }
 
-}  // namespace
+}  // namespace tenon::cli
 }  // namespace tenon::cli
 
 int main(int argc, char** argv) { return tenon::cli::Main(argc, argv); }

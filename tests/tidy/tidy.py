@@ -53,10 +53,11 @@ MAY_INCLUDE = {
     "verifier/nf/": ["core/", "verifier/nf/"],
     "verifier/driver": ["core/", "verifier/nf/", "verifier/driver.h", "verifier/hypotheses.h",
                         "verifier/verdict.h"],
+    "interop/": ["core/", "verifier/", "interop/"],
     "coordinator/": SERVICE + ["client/etcd/", "coordinator/"],
     "optimizer/": SERVICE + ["optimizer/"],
 }
-OURS = ["core/", "proto/", "store/", "client/", "worker/", "verifier/", "coordinator/",
+OURS = ["core/", "proto/", "store/", "client/", "worker/", "verifier/", "interop/", "coordinator/",
         "optimizer/", "tests/", "bench/"]
 
 # core is pure: the standard library without input, output and threads, absl's and fmt's likewise.
@@ -70,7 +71,8 @@ PURE = re.compile(r"([a-z_]+|(absl|fmt)/.*|core/.*|immintrin\.h)$")
 # Messages stop where they are converted.
 MESSAGE = re.compile(r"(google/protobuf/.*|grpcpp/.*|grpc/.*|.*\.pb\.h)$")
 MESSAGE_ROOMS = re.compile(
-    r"(proto/|client/(rpc|etcd|security|observe)/|optimizer/onnx/|tests/|.*/service\.cc$)")
+    r"(proto/|client/(rpc|etcd|security|observe)/|optimizer/onnx/|interop/taso_file\.cc$|tests/|"
+    r".*/service\.cc$)")
 
 INCLUDE = re.compile(r'\s*#\s*include\s*([<"])([^">]+)[">]')
 UNNUMBERED = re.compile(r"\b(TODO|FIXME)\b(?!\(#\d+\))")

@@ -17,12 +17,14 @@ struct CorpusRule {
   rules::ParsedRule parsed;
 };
 
-// All rules of the files below tests/rules, in the order of names. Fails the test on a bad file.
-inline std::vector<CorpusRule> ReadCorpus() {
+// The rules of the files below tests/rules that are in its folder `axioms`, or of all the others,
+// in the order of names. Fails the test on a bad file.
+inline std::vector<CorpusRule> ReadRules(bool axioms) {
   const std::filesystem::path root = std::filesystem::path(TENON_SOURCE_DIR) / "tests/rules";
   std::vector<std::filesystem::path> files;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(root)) {
-    if (entry.path().extension() == ".rules") files.push_back(entry.path());
+    const bool is_axiom = entry.path().parent_path().filename() == "axioms";
+    if (entry.path().extension() == ".rules" && is_axiom == axioms) files.push_back(entry.path());
   }
   std::sort(files.begin(), files.end());
   std::vector<CorpusRule> out;
@@ -40,5 +42,9 @@ inline std::vector<CorpusRule> ReadCorpus() {
   }
   return out;
 }
+
+inline std::vector<CorpusRule> ReadCorpus() { return ReadRules(false); }
+// Hundreds of forms of a few equations (docs/axioms.md), which tests of everything need not repeat.
+inline std::vector<CorpusRule> ReadAxioms() { return ReadRules(true); }
 
 }  // namespace tenon::verifier

@@ -65,6 +65,18 @@ struct ProveOptions {
 };
 Outcome ProveCommand(Context& context, const ProveOptions& options);
 
+// ---- rules of other systems
+
+struct RulesImportOptions {
+  std::string file;
+  std::string format;    // taso or flexflow.
+  std::string out;       // Rule text.
+  std::string markdown;  // A page with a table.
+  std::string json;
+};
+// Judges the rules of a file; the answer is no if one of them is refuted or unknown.
+Outcome ImportRulesCommand(Context& context, const RulesImportOptions& options);
+
 // ---- packs
 
 // Puts packs into the cache, where they are found by name@version.
@@ -101,6 +113,15 @@ struct PackCertifyOptions {
   std::string out;
 };
 Outcome CertifyPackCommand(Context& context, const PackCertifyOptions& options);
+
+struct PackExportOptions {
+  std::string pack;
+  std::string format;  // taso, flexflow, egg or dot.
+  std::string out;
+  std::string json;
+};
+// Rules that the format cannot carry are left out, named and counted.
+Outcome ExportPackCommand(Context& context, const PackExportOptions& options);
 
 struct PackDiffOptions {
   std::string a, b;

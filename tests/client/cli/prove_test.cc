@@ -153,7 +153,9 @@ TEST(ProveTest, TheCorporaEndAsTheyExpect) {
   std::vector<std::string> arguments = {"prove", "--json", "-"};
   for (const auto& entry :
        std::filesystem::recursive_directory_iterator(TENON_SOURCE_DIR "/tests/rules")) {
-    if (entry.path().extension() == ".rules") arguments.push_back(entry.path().string());
+    // The hundreds of axioms have a test of their own.
+    const bool axiom = entry.path().parent_path().filename() == "axioms";
+    if (entry.path().extension() == ".rules" && !axiom) arguments.push_back(entry.path().string());
   }
   const RunResult r = Tenon(arguments);
   ASSERT_EQ(r.exit_code, 0) << r.err;
