@@ -76,14 +76,32 @@ function(tenon_bench name)
   add_dependencies(benchmarks ${name})
 endfunction()
 
-# tenon_fuzzer(NAME SOURCES a_fuzz.cc... [DEPS ...]): for libFuzzer, built by preset `fuzz` only.
+# tenon_fuzzer(NAME SOURCES a_fuzz.cc... [DEPS ...] CORPUS file or folder... [CHANGES n])
+# Preset `fuzz` builds it for libFuzzer; `./dev fuzz NAME` runs it. Other builds make a test of it
+# that goes through its CORPUS (below tests/) and n small changes of each file.
 function(tenon_fuzzer name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;DEPS")
-  if(NOT TENON_FUZZ)
-    return()
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "CHANGES" "SOURCES;DEPS;CORPUS")
+  if(TENON_FUZZ)
+    tenon_executable(${name} SOURCES ${arg_SOURCES} DEPS ${arg_DEPS})
+    target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+    set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/fuzz-bin)
+    add_dependencies(fuzzers ${name})
+    list(JOIN arg_CORPUS "\n" corpus)
+    file(WRITE ${CMAKE_BINARY_DIR}/fuzz-bin/${name}.corpus "${corpus}\n")
+  elseif(BUILD_TESTING)
+    if(NOT DEFINED arg_CHANGES)
+      set(arg_CHANGES 200)
+    endif()
+    tenon_executable(${name} SOURCES ${arg_SOURCES} ${CMAKE_SOURCE_DIR}/tests/support/replay_fuzz.cc
+      DEPS ${arg_DEPS})
+    set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/test-bin)
+    add_test(NAME ${name} COMMAND ${name} ${arg_CHANGES} ${arg_CORPUS}
+      WORKING_DIRECTORY ${CMAKE_SOURCE_DIR}/tests)
+    set_tests_properties(${name} PROPERTIES TIMEOUT 1200)
   endif()
-  tenon_executable(${name} SOURCES ${arg_SOURCES} DEPS ${arg_DEPS})
-  target_link_options(${name} PRIVATE -fsanitize=fuzzer)
 endfunction()
+if(TENON_FUZZ)
+  add_custom_target(fuzzers)
+endif()
 
 include(GoogleTest)

@@ -68,6 +68,7 @@ class Driver::Impl {
 
   // Whether the outputs have the same types.
   std::optional<std::string> ShapesDiffer() {
+    if (limits.fault == nf::Fault::kSkipShapes) return std::nullopt;
     for (std::size_t k = 0; k < rule.source.size(); ++k) {
       const graph::TensorType& a = *rule.graph.node(rule.source[k]).type;
       const graph::TensorType& b = *rule.graph.node(rule.target[k]).type;
@@ -283,7 +284,7 @@ std::optional<Driver::Outcome> Driver::CheckForm() {
                                    "the rule's conditions",
                                    Printed(*c, p.symbols))};
       }
-      if (p.rule.both) {
+      if (p.rule.both && p.limits.fault != nf::Fault::kSkipBackwards) {
         if (const auto c = p.MissingBackwards()) {
           return Outcome{
               VerdictKind::kIllFormed,
@@ -303,7 +304,8 @@ std::optional<Driver::Outcome> Driver::CheckForm() {
 Driver::Outcome Driver::Equality() {
   Impl& p = *impl_;
   try {
-    for (std::size_t k = 0; k < p.rule.source.size(); ++k) {
+    const bool all = p.limits.fault != nf::Fault::kFirstOutputOnly;
+    for (std::size_t k = 0; k < (all ? p.rule.source.size() : 1); ++k) {
       if (p.rule.source[k] == p.rule.target[k] || p.OutputEqual(k)) continue;
       p.suspicion = p.model;
       return Outcome{p.unknown ? VerdictKind::kUnknown : VerdictKind::kUnproved,

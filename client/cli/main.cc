@@ -167,6 +167,8 @@ void AddProve(CLI::App& app, Parsed& parsed) {
   auto options = std::make_shared<ProveOptions>();
   command->add_option("files", options->files, "Rule files")->required();
   command->add_option("--rule", options->only, "Only rules of this name");
+  command->add_option("--smt-lib", options->smt_lib,
+                      "Write what the solver is asked to this folder, as SMT-LIB 2 scripts");
   AddJson(*command, parsed);
   command->callback([&parsed, options] {
     parsed.run = [&parsed, options](Context& c) {
@@ -204,6 +206,27 @@ void AddRules(CLI::App& app, Parsed& parsed) {
   };
 });
 }  // namespace
+
+void AddDerive(CLI::App& app, Parsed& parsed) {
+  CLI::App* command = AddCommand(
+      app, "derive", "Explain rules: the steps that lead from one side to the other",
+      "  tenon derive my.rules --steps\n"
+      "  tenon derive my.rules --axioms other.rules --json -\n"
+      "From small axioms, at one choice of sizes: a second opinion, no proof. Exit code 0 if each "
+      "rule\nis derived, 1 if not.");
+  auto options = std::make_shared<DeriveOptions>();
+  command->add_option("files", options->files, "Rule files")->required();
+  command->add_option("--rule", options->only, "Only rules of this name");
+  command->add_option("--axioms", options->axioms, "Rule files to derive from (default: built in)");
+  command->add_flag("--steps", options->steps, "Print each step with the term that it makes");
+  AddJson(*command, parsed);
+  command->callback([&parsed, options] {
+    parsed.run = [&parsed, options](Context& c) {
+      options->json = parsed.json;
+      return DeriveCommand(c, *options);
+    };
+  });
+}
 
 void AddPack(CLI::App& app, Parsed& parsed) {
   CLI::App* group = AddCommand(app, "pack", "Rule packs: look into them, check them, sign them",
@@ -427,6 +450,7 @@ void AddEverything(CLI::App& app, Parsed& parsed) {
   AddGenerate(app, parsed);
   AddProve(app, parsed);
   AddRules(app, parsed);
+  AddDerive(app, parsed);
   AddPack(app, parsed);
   AddCheckCertificates(app, parsed);
   AddOptimize(app, parsed);

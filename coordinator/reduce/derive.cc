@@ -77,7 +77,7 @@ bool PairDeriver::Derives(TermId a, TermId b) {
   return it->second = result.stop == egraph::SaturationResult::Stop::kGoal;
 }
 
-std::optional<graph::Graph> DistinctInstance(const rules::Rule& rule) {
+std::optional<std::vector<std::int64_t>> DistinctSizes(const rules::Rule& rule) {
   constexpr int kDraws = 40;
   rules::Dice dice(1);
   std::optional<std::vector<std::int64_t>> best;
@@ -100,6 +100,11 @@ std::optional<graph::Graph> DistinctInstance(const rules::Rule& rule) {
       best = values;
     }
   }
+  return best;
+}
+
+std::optional<graph::Graph> DistinctInstance(const rules::Rule& rule) {
+  const auto best = DistinctSizes(rule);
   if (!best) return std::nullopt;
   std::vector<graph::NodeId> roots = rule.source;
   roots.insert(roots.end(), rule.target.begin(), rule.target.end());

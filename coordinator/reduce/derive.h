@@ -56,6 +56,10 @@ class PairDeriver {
   std::vector<std::int32_t> renaming_;  // By input.
 };
 
+// Sizes of a rule, by symbol, whose dims differ as far as its conditions allow. Nothing when none
+// are found.
+std::optional<std::vector<std::int64_t>> DistinctSizes(const rules::Rule& rule);
+
 // A concrete instance of a rule whose dims differ as far as its conditions allow: what holds there
 // because of the rule's own structure only. Nothing when no instance is found.
 std::optional<graph::Graph> DistinctInstance(const rules::Rule& rule);

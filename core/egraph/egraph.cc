@@ -17,6 +17,7 @@ EGraph::EGraph(Vocabulary& vocabulary, EGraphOptions options)
 void EGraph::Clear() {
   nodes_.clear();
   operands_.clear();
+  first_operands_.clear();
   parent_.clear();
   classes_.clear();
   uses_.clear();
@@ -122,6 +123,9 @@ ClassId EGraph::Add(OpId op, std::span<const ClassId> operands) {
   const NodeId n = static_cast<NodeId>(nodes_.size() - 1);
   nodes_.back().arity = static_cast<std::uint16_t>(key_.size());
   operands_.insert(operands_.end(), key_.begin(), key_.end());
+  if (options_.keep_operands) {
+    first_operands_.insert(first_operands_.end(), key_.begin(), key_.end());
+  }
   for (std::size_t k = 0; k < key_.size(); ++k) {
     if (std::find(key_.begin(), key_.begin() + std::ptrdiff_t(k), key_[k]) !=
         key_.begin() + std::ptrdiff_t(k)) {

@@ -37,6 +37,9 @@ struct EGraphOptions {
   // Operands of commutative operators are kept in order, so that exchanged ones are equal by
   // themselves, and patterns match both ways. Without it, commutativity is a rule like others.
   bool commutative = false;
+  // The operands that a node was made with are kept when its classes are united with others; for
+  // explanations.
+  bool keep_operands = false;
 };
 
 // Thread-compatible. The vocabulary must outlive it.
@@ -82,6 +85,12 @@ class EGraph {
   std::span<const ClassId> operands(NodeId n) const {
     const Node& node = nodes_[std::size_t(n)];
     return {operands_.data() + node.first, node.arity};
+  }
+  // Those that the node which a class began with was made with; needs keep_operands. That node has
+  // the class's own number.
+  std::span<const ClassId> first_operands(ClassId c) const {
+    const Node& node = nodes_[std::size_t(c)];
+    return {first_operands_.data() + node.first, node.arity};
   }
   // Of a canonical class.
   TypeId type(ClassId c) const { return classes_[std::size_t(c)].type; }
@@ -145,7 +154,7 @@ class EGraph {
   Vocabulary* vocabulary_;
   EGraphOptions options_;
   std::vector<Node> nodes_;
-  std::vector<ClassId> operands_;
+  std::vector<ClassId> operands_, first_operands_;
   mutable std::vector<ClassId> parent_;  // Union-find; paths are halved on reading.
   std::vector<Class> classes_;
   std::vector<Use> uses_;

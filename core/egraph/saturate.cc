@@ -176,12 +176,19 @@ void Saturator::MatchRule(std::size_t direction, std::size_t limit, bool everywh
   std::size_t count = 0;
   const auto found = [&] {
     const rules::MatchEngine<Host>& engine = matchers_[direction]->engine;
-    found_.push_back({static_cast<std::int32_t>(direction),
-                      static_cast<std::uint32_t>(classes_.size()),
-                      static_cast<std::uint32_t>(values_.size())});
+    found_.push_back(
+        {static_cast<std::int32_t>(direction), static_cast<std::uint32_t>(classes_.size()),
+         static_cast<std::uint32_t>(values_.size()), static_cast<std::uint32_t>(inputs_.size())});
     for (graph::NodeId id : rule.captures()) classes_.push_back(engine.class_at(id));
-    if (rule.symbolic()) {
+    if (rule.symbolic() || record_ != nullptr) {
       values_.insert(values_.end(), engine.values().begin(), engine.values().end());
+    }
+    if (record_ != nullptr) {
+      const graph::Graph& g = rule.compiled().rule().graph;
+      for (std::int32_t k = 0; k < std::int32_t(g.inputs().size()); ++k) {
+        const graph::NodeId id = g.input_node(k);
+        inputs_.push_back(rule.compiled().matched(id) ? engine.class_at(id) : kNoClass);
+      }
     }
     return ++count < limit;
   };
@@ -219,6 +226,7 @@ void Saturator::MatchAll(const EGraph& g, const SaturationLimits& limits, std::i
   found_.clear();
   classes_.clear();
   values_.clear();
+  inputs_.clear();
   const auto& directions = rules_.directions();
   if (first_new > 0) MarkChanges(g);
   for (std::size_t d = 0; d < directions.size(); ++d) {
@@ -276,6 +284,14 @@ bool Saturator::ApplyAll(EGraph& g, const SaturationLimits& limits, const std::o
       // Types differ only if the rule is false there: not even shapes agree.
       if (made == kNoClass || g.type(g.Find(made)) != g.type(g.Find(root))) continue;
       if (!g.Union(root, made, {rule.number()})) continue;
+      if (record_ != nullptr) {
+        const graph::Graph& source = rule.compiled().rule().graph;
+        const auto inputs = inputs_.begin() + found.inputs_at;
+        const auto values = values_.begin() + found.values_at;
+        record_->push_back({found.direction, static_cast<std::int32_t>(k),
+                            std::vector(inputs, inputs + std::ptrdiff_t(source.inputs().size())),
+                            std::vector(values, values + std::ptrdiff_t(source.symbols().size()))});
+      }
       ++result.unions;
       uses_.resize(std::max(uses_.size(), std::size_t(rule.number()) + 1));
       ++uses_[std::size_t(rule.number())];

@@ -34,6 +34,14 @@ struct SaturationResult {
   std::size_t unions = 0;  // By rules; congruence not counted.
 };
 
+// One union that a rule made: which classes and sizes it was applied to. For explanations.
+struct Application {
+  std::int32_t direction = 0;        // In RuleSet::directions().
+  std::int32_t output = 0;           // Of the rule.
+  std::vector<ClassId> inputs;       // By input of the rule; kNoClass for one off the matched side.
+  std::vector<std::int64_t> values;  // By symbol of the rule.
+};
+
 // Holds buffers, so that many small runs allocate nothing. Thread-compatible. The rules must
 // outlive it and may grow.
 class Saturator {
@@ -50,12 +58,15 @@ class Saturator {
   const std::vector<std::size_t>& uses() const { return uses_; }
   void ResetUses() { uses_.clear(); }
 
+  // Later runs append what they apply to `to`, which outlives them; null: no longer.
+  void Record(std::vector<Application>* to) { record_ = to; }
+
  private:
   class Host;
   struct Matcher;
   struct Found {
     std::int32_t direction;
-    std::uint32_t classes_at, values_at;
+    std::uint32_t classes_at, values_at, inputs_at;
   };
   template <class F>
   void ForEachOp(const EGraphRule::PatternOp& p, const F& f) const;
@@ -89,8 +100,9 @@ class Saturator {
   std::vector<ClassId> queue_;
 
   std::vector<Found> found_;
-  std::vector<ClassId> classes_;
+  std::vector<ClassId> classes_, inputs_;
   std::vector<std::int64_t> values_;
+  std::vector<Application>* record_ = nullptr;
   std::vector<ClassId> made_, operands_;
 };
 

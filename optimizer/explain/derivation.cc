@@ -1,5 +1,6 @@
 #include <fmt/core.h>
 
+#include "core/rules/derivation.h"
 #include "optimizer/explain/report.h"
 
 namespace tenon::optimizer {
@@ -46,8 +47,8 @@ std::string Explain(const Report& r) {
     const ReportStep &s = r.steps[k], &last = r.steps[k + n - 1];
     const std::string number =
         n == 1 ? fmt::format("{}.", k + 1) : fmt::format("{}-{}.", k + 1, k + n);
-    out += fmt::format("{:>8} {}{}  {:+.2f} us -> {:.2f} us\n", number, s.rule,
-                       s.forward ? "" : " (backwards)", last.cost_us - before, last.cost_us);
+    out += fmt::format("{:>8} {}  {:+.2f} us -> {:.2f} us\n", number,
+                       rules::StepName(s.rule, s.forward), last.cost_us - before, last.cost_us);
     out += fmt::format("           {}\n        => {}\n", s.from, s.to);
     out += fmt::format(
         "           {}{}{}\n", s.pack.empty() ? "" : fmt::format("pack {}; ", s.pack),

@@ -1,9 +1,16 @@
 // The float classes of rules that are true over the reals.
 #include "core/rules/float_class.h"
 
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
 #include "core/rules/text.h"
+#include "tests/support/float_check.h"
 
 namespace tenon::rules {
 namespace {
@@ -11,7 +18,10 @@ namespace {
 FloatClass Of(const std::string& text) {
   const auto rule = ParseRule("rule r " + text);
   EXPECT_TRUE(rule.ok()) << text << ": " << base::Message(rule.status());
-  return FloatClassOf(*rule);
+  const FloatClass found = FloatClassOf(*rule);
+  const testing::FloatCheck check = testing::CheckFloats(*rule, found, 20);
+  EXPECT_EQ(check.broken, "") << text;
+  return found;
 }
 
 TEST(FloatClassTest, DataMovementIsExact) {
@@ -97,6 +107,49 @@ TEST(FloatClassTest, TheWorstOutputDecides) {
   EXPECT_EQ(Of("given a[m,n] source Transpose(Transpose(a)), Add(a, Fill(shape=[m,n], value=0)) "
                "target a, a"),
             FloatClass::kDomain);
+}
+
+// Every true rule of the corpora has a class, and keeps its promise.
+TEST(FloatClassTest, RulesOfTheCorporaKeepTheirPromises) {
+  const std::filesystem::path root = std::filesystem::path(TENON_SOURCE_DIR) / "tests/rules/true";
+  int count[4] = {}, instances = 0;
+  double worst = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(root)) {
+    if (entry.path().extension() != ".rules") continue;
+    std::ifstream in(entry.path());
+    std::stringstream text;
+    text << in.rdbuf();
+    const auto parsed = ParseRules(text.str(), entry.path().filename().string());
+    ASSERT_TRUE(parsed.ok()) << base::Message(parsed.status());
+    for (const ParsedRule& p : *parsed) {
+      if (!p.rule.ok()) continue;
+      const FloatClass found = FloatClassOf(*p.rule);
+      ++count[static_cast<int>(found)];
+      const testing::FloatCheck check = testing::CheckFloats(*p.rule, found, 12);
+      EXPECT_EQ(check.broken, "") << p.name;
+      instances += check.instances;
+      worst = std::max(worst, check.worst_error);
+    }
+  }
+  fmt::print("{} exact, {} finite, {} domain; {} instances, worst error {:.2g} of the bound\n",
+             count[1], count[2], count[3], instances, worst);
+  EXPECT_GT(count[1], 20);
+  EXPECT_GT(count[2], 50);
+  EXPECT_GT(instances, 500);
+}
+
+// The check can fail: a class that promises too much is found out.
+TEST(FloatClassTest, ABrokenPromiseIsFound) {
+  const auto reordered = ParseRule(
+      "rule r given a[m,n] b[m,n] c[m,n] source Add(a, Add(b, c)) target Add(Add(a, b), c)");
+  EXPECT_NE(testing::CheckFloats(*reordered, FloatClass::kExact, 20).broken, "");
+  const auto zero =
+      ParseRule("rule r given a[m,n] source Add(a, Fill(shape=[m,n], value=0)) target a");
+  EXPECT_NE(testing::CheckFloats(*zero, FloatClass::kExact, 20).broken, "");  // -0 + 0 is 0.
+  const auto lossy = ParseRule(
+      "rule r given a[m,n] source Mul(Mul(a, Fill(shape=[m,n], value=1e-200)), "
+      "Fill(shape=[m,n], value=1e-200)) target Mul(a, Fill(shape=[m,n], value=1))");
+  EXPECT_NE(testing::CheckFloats(*lossy, FloatClass::kFinite, 20).broken, "");
 }
 
 }  // namespace

@@ -51,6 +51,7 @@ MAY_INCLUDE = {
     "verifier/cert/": ["core/", "verifier/cert/", "verifier/nf/", "verifier/driver.h",
                        "verifier/hypotheses.h"],
     "verifier/nf/": ["core/", "verifier/nf/"],
+    "verifier/axioms/": ["core/", "verifier/axioms/"],
     "verifier/driver": ["core/", "verifier/nf/", "verifier/driver.h", "verifier/hypotheses.h",
                         "verifier/verdict.h"],
     "interop/": ["core/", "verifier/", "interop/"],

@@ -18,19 +18,67 @@ class Mutation {
   Mutation(const rules::Rule& rule, std::mt19937_64& random) : rule_(rule), random_(random) {}
 
   std::optional<rules::Rule> Run() {
-    rules::Rule out = rule_;
-    if (!out.where.empty() && Below(12) == 0) {
-      out.where.erase(out.where.begin() + static_cast<std::ptrdiff_t>(Below(out.where.size())));
-      return out;
+    switch (Below(12)) {
+      case 0:
+        return Condition();
+      case 1:
+        return Backwards();
+      case 2:
+      case 3:
+      case 4:
+        return Side(
+            rule_.source, [](rules::Rule & r) -> auto& { return r.source; });
+      default:
+        return Side(
+            rule_.target, [](rules::Rule & r) -> auto& { return r.target; });
     }
+  }
+
+ private:
+  std::size_t Below(std::size_t n) { return static_cast<std::size_t>(random_() % n); }
+  std::int64_t Step() { return Below(2) == 0 ? 1 : -1; }
+
+  // `where` with a condition dropped, or with another bound, or an equation made an inequality.
+  std::optional<rules::Rule> Condition() {
+    if (rule_.where.empty()) return std::nullopt;
+    rules::Rule out = rule_;
+    const auto at = out.where.begin() + static_cast<std::ptrdiff_t>(Below(out.where.size()));
+    switch (Below(3)) {
+      case 0:
+        out.where.erase(at);
+        break;
+      case 1:
+        at->p += base::Poly(Step());
+        break;
+      default:
+        if (at->kind == base::Condition::Kind::kGe0) {
+          at->p = -at->p;
+        } else {
+          at->kind = base::Condition::Kind::kGe0;
+        }
+    }
+    return out;
+  }
+
+  // The converse, which need not be allowed wherever the rule is.
+  std::optional<rules::Rule> Backwards() {
+    rules::Rule out = rule_;
+    std::swap(out.source, out.target);
+    return out;
+  }
+
+  // The rule with one operator of `roots` changed; `roots_of` is where it stands in a rule.
+  template <class F>
+  std::optional<rules::Rule> Side(const std::vector<NodeId>& roots, const F& roots_of) {
+    rules::Rule out = rule_;
     std::vector<NodeId> operators;
-    for (NodeId id : rule_.graph.Reachable(rule_.target)) {
+    for (NodeId id : rule_.graph.Reachable(roots)) {
       if (!rule_.graph.node(id).is_input()) operators.push_back(id);
     }
     if (operators.empty()) return std::nullopt;
     victim_ = operators[Below(operators.size())];
     std::vector<NodeId> image(rule_.graph.size(), graph::kNoNode);
-    for (NodeId id : rule_.graph.Reachable(rule_.target)) {
+    for (NodeId id : rule_.graph.Reachable(roots)) {
       const graph::Node& node = rule_.graph.node(id);
       if (node.is_input()) {
         image[std::size_t(id)] = id;
@@ -39,13 +87,19 @@ class Mutation {
       Operator op = *node.op;
       std::vector<NodeId> operands;
       for (NodeId o : node.operands) operands.push_back(image[std::size_t(o)]);
-      if (id == victim_ && !Change(op, operands)) return std::nullopt;
-      const auto added = out.graph.Add(op, operands, node.type->dtype);
+      if (id == victim_ && !operands.empty() && Below(10) == 0) {
+        image[std::size_t(id)] = operands[Below(operands.size())];  // The operator is left out.
+        continue;
+      }
+      const bool wrapped = id == victim_ && Below(10) == 0;
+      if (id == victim_ && !wrapped && !Change(op, operands)) return std::nullopt;
+      auto added = out.graph.Add(op, operands, node.type->dtype);
+      if (added.ok() && wrapped) added = out.graph.Add(AnyOf(1), {*added});
       if (!added.ok()) return std::nullopt;
       image[std::size_t(id)] = *added;
     }
-    for (NodeId& id : out.target) id = image[std::size_t(id)];
-    if (out.target == rule_.target || out.target == out.source) return std::nullopt;
+    for (NodeId& id : roots_of(out)) id = image[std::size_t(id)];
+    if (roots_of(out) == roots || out.target == out.source) return std::nullopt;
     // Most changes of shape are found at once; few of them are worth a try.
     for (std::size_t k = 0; k < out.target.size(); ++k) {
       const bool same = out.graph.shape(out.target[k]) == out.graph.shape(out.source[k]);
@@ -54,14 +108,23 @@ class Mutation {
     return out;
   }
 
- private:
-  std::size_t Below(std::size_t n) { return static_cast<std::size_t>(random_() % n); }
-  std::int64_t Step() { return Below(2) == 0 ? 1 : -1; }
+  // Some operator for `arity` operands, with its default attributes.
+  Operator AnyOf(std::size_t arity) {
+    std::vector<const Operator*> fit;
+    for (const Operator& op : ops::AllOperators()) {
+      const ops::Info& info = ops::InfoOf(op);
+      if (ops::IsOpaque(op)) continue;
+      if (std::size_t(info.arity_min) <= arity && arity <= std::size_t(info.arity_max)) {
+        fit.push_back(&op);
+      }
+    }
+    return *fit[Below(fit.size())];
+  }
 
   bool Change(Operator& op, std::vector<NodeId>& operands) {
     switch (Below(4)) {
       case 0:
-        return Similar(op);
+        return Below(3) == 0 ? Another(op, operands.size()) : Similar(op);
       case 1:
         if (operands.size() < 2) return ChangeAttribute(op);
         std::swap(operands[Below(operands.size())], operands[Below(operands.size())]);
@@ -77,6 +140,20 @@ class Mutation {
     }
   }
 
+  bool Another(Operator& op, std::size_t arity) {
+    if (arity == 0) return ChangeAttribute(op);
+    Operator other = AnyOf(arity);
+    if (ops::NameOf(other) == ops::NameOf(op)) return false;
+    Inherit(op, other);
+    op = std::move(other);
+    return true;
+  }
+
+  // What the two have in common stays.
+  static void Inherit(const Operator& from, Operator& to) {
+    for (const ops::Attr& a : ops::AttrsOf(from)) (void)ops::SetAttr(to, a.name, a.value);
+  }
+
   bool Similar(Operator& op) {
     constexpr std::array<std::array<std::string_view, 5>, 4> kFamilies{{
         {"Add", "Sub", "Mul", "MatMul", ""},
@@ -88,8 +165,7 @@ class Mutation {
       if (std::find(family.begin(), family.end(), ops::NameOf(op)) == family.end()) continue;
       auto other = ops::OperatorByName(family[Below(family.size())]);
       if (!other || ops::NameOf(*other) == ops::NameOf(op)) return false;
-      // What the two have in common stays.
-      for (const ops::Attr& a : ops::AttrsOf(op)) (void)ops::SetAttr(*other, a.name, a.value);
+      Inherit(op, *other);
       op = *other;
       return true;
     }

@@ -1,4 +1,4 @@
-// Small random changes of a rule's target, for fuzzing the prover against the tester.
+// Small random changes of a rule, for fuzzing the prover against the tester.
 #pragma once
 
 #include <optional>
@@ -8,9 +8,10 @@
 
 namespace tenon::verifier {
 
-// `rule` with its target changed once: an attribute, the order of operands, an operand, or an
-// operator for a similar one; or with a condition of `where` dropped. Nothing when the change does
-// not fit the types, or changes nothing.
+// `rule` changed once. In the source or the target: an attribute, the order of operands, an
+// operand, an operator for a similar or any other one, an operator left out or put on top. Or in
+// `where`: a condition dropped, moved or turned round. Or its two sides exchanged. Nothing when the
+// change does not fit the types, or changes nothing.
 std::optional<rules::Rule> Mutated(const rules::Rule& rule, std::mt19937_64& random);
 
 }  // namespace tenon::verifier

@@ -34,6 +34,7 @@ class Reader {
         case std::uint8_t(Step::kAbsurd): {
           const Poly sum = Combination();
           if (!in_.ok()) return false;
+          if (ledger_.has(nf::Fault::kCheckAbsurd)) return true;
           if (!sum.is_constant() || sum.constant() >= 0) return Refuse("no contradiction");
           return true;
         }
@@ -44,6 +45,7 @@ class Reader {
           const Poly p = ReadPoly(in_, Symbols());
           if (!in_.ok()) return false;
           const bool integers = ledger_.numbers() == Ledger::Numbers::kIntegers;
+          if (ledger_.has(nf::Fault::kCheckFirstBranch)) return Under(p, depth);
           return Under(p, depth) && Under(integers ? -p - 1 : -p, depth);
         }
         case std::uint8_t(Step::kCombine):
@@ -59,7 +61,9 @@ class Reader {
           const Poly by = ReadPoly(in_, Symbols());
           if (!in_.ok()) return false;
           const Poly zero = ledger_.fact(a);
-          if (!ledger_.Has(-zero)) return Refuse("no equation");
+          if (!ledger_.Has(-zero) && !ledger_.has(nf::Fault::kCheckScaleInequality)) {
+            return Refuse("no equation");
+          }
           const Poly product = Times(zero, by);
           if (!Keep(product) || !Keep(-product)) return false;
           break;
@@ -78,6 +82,7 @@ class Reader {
           if (!in_.ok() || k >= q_.cases.size()) return Refuse("no such maximum");
           for (const Poly& p : q_.cases[k]) {
             if (!Under(p, depth)) return false;
+            if (ledger_.has(nf::Fault::kCheckFirstCase)) return true;
           }
           return !q_.cases[k].empty() || Refuse("no such maximum");
         }
@@ -92,7 +97,7 @@ class Reader {
   bool Under(const Poly& p, int depth) {
     const std::size_t before = ledger_.size();
     const bool ok = Keep(p) && Tree(depth + 1);
-    ledger_.Shrink(before);
+    if (!ledger_.has(nf::Fault::kCheckLeak)) ledger_.Shrink(before);
     return ok;
   }
 
@@ -132,7 +137,10 @@ class Reader {
       const std::uint64_t factor = in_.Varint();
       const std::uint64_t at = next + skip;
       if (at >= ledger_.size()) in_.Fail("no such fact");
-      if (factor == 0 || factor > std::uint64_t{1} << 62) in_.Fail("no positive multiplier");
+      const bool positive = factor != 0 && factor <= std::uint64_t{1} << 62;
+      if (!positive && !ledger_.has(nf::Fault::kCheckNegativeMultiplier)) {
+        in_.Fail("no positive multiplier");
+      }
       if (!in_.ok()) break;
       sum += Poly(static_cast<std::int64_t>(factor)) * ledger_.fact(at);
       next = at + 1;
@@ -155,7 +163,8 @@ bool CheckArgument(const Question& question, Ledger& ledger, base::ByteReader& i
 std::optional<Division> DivisionOf(const base::Symbols& symbols, Symbol s, const Ledger& ledger) {
   if (symbols.kind(s) != base::SymbolKind::kDiv) return std::nullopt;
   const Poly& d = symbols.denominator(s);
-  if (!ledger.Has(d - 1)) return std::nullopt;  // Constants included.
+  const bool positive = ledger.Has(d - 1);  // Constants included.
+  if (!positive && !ledger.has(nf::Fault::kCheckAnyDenominator)) return std::nullopt;
   const Poly rest = symbols.numerator(s) - d * Poly::Var(s);
   const Poly below = d - 1 - rest;
   if (!rest.valid() || !below.valid()) return std::nullopt;

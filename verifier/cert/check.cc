@@ -18,12 +18,13 @@ constexpr std::uint8_t kFormat = 1;
 class Replay final : public nf::Entail {
  public:
   Replay(const base::Symbols& symbols, std::vector<Condition> hypotheses, base::ByteReader& in,
-         Checked& counts)
+         Checked& counts, nf::Fault fault)
       : symbols_(symbols),
         dims_end_(symbols.size()),
         hypotheses_(std::move(hypotheses)),
         in_(in),
-        counts_(counts) {}
+        counts_(counts),
+        fault_(fault) {}
 
   bool Unsat(std::span<const Condition> all) override { return Answer(all, Goal{}); }
   bool Implies(std::span<const Condition> given, std::span<const Condition> claims) override {
@@ -39,7 +40,7 @@ class Replay final : public nf::Entail {
   }
   bool RealZero(const nf::RealProblem& problem) override {
     if (!Yes()) return false;
-    Ledger ledger(Ledger::Numbers::kReals);
+    Ledger ledger(Ledger::Numbers::kReals, fault_);
     const auto goal = cert::AddPremises(problem, ledger);
     const auto cases = CasesOf(problem);
     if (!goal || !cases) return Overflow();
@@ -67,7 +68,8 @@ class Replay final : public nf::Entail {
 
   bool Answer(std::span<const Condition> given, const Goal& goal) {
     if (!Yes()) return false;
-    Ledger ledger(Ledger::Numbers::kIntegers);
+    if (fault_ == nf::Fault::kCheckNoArgument) return true;
+    Ledger ledger(Ledger::Numbers::kIntegers, fault_);
     if (!AddPremises(given, hypotheses_, symbols_, dims_end_, ledger)) return Overflow();
     return CheckArgument({symbols_, goal, {}}, ledger, in_);
   }
@@ -77,15 +79,16 @@ class Replay final : public nf::Entail {
   const std::vector<Condition> hypotheses_;
   base::ByteReader& in_;
   Checked& counts_;
+  const nf::Fault fault_;
 };
 
 class FromCertificate final : public verifier::Oracle {
  public:
-  explicit FromCertificate(base::ByteReader& in) : in_(in) {}
+  FromCertificate(base::ByteReader& in, nf::Fault fault) : in_(in), fault_(fault) {}
 
   std::unique_ptr<nf::Entail> Answering(const base::Symbols& symbols,
                                         std::vector<Condition> hypotheses) override {
-    return std::make_unique<Replay>(symbols, std::move(hypotheses), in_, counts);
+    return std::make_unique<Replay>(symbols, std::move(hypotheses), in_, counts, fault_);
   }
 
   // The witness: a value for each symbol of the rule.
@@ -104,8 +107,9 @@ class FromCertificate final : public verifier::Oracle {
       if (!ok) in_.Fail("sizes that are none");
     }
     for (const Condition& c : verifier::ConditionsOf(rule, rule.source)) {
-      if (base::Holds(c, symbols, values) != true)
+      if (base::Holds(c, symbols, values) != true && fault_ != nf::Fault::kCheckNoWitness) {
         in_.Fail("sizes to which the rule does not apply");
+      }
     }
     return in_.ok() ? Answer::kYes : Answer::kUnknown;
   }
@@ -114,6 +118,7 @@ class FromCertificate final : public verifier::Oracle {
 
  private:
   base::ByteReader& in_;
+  const nf::Fault fault_;
 };
 
 }  // namespace
@@ -148,7 +153,7 @@ void Finish(std::string& bytes) {
   }
 }
 
-StatusOr<Checked> Check(const rules::Rule& rule, std::string_view certificate) {
+StatusOr<Checked> Check(const rules::Rule& rule, std::string_view certificate, nf::Fault fault) {
   const auto damaged = [&](std::string_view why) {
     return base::DataLoss(fmt::format("certificate of rule {}: {}", rule.name, why));
   };
@@ -159,23 +164,29 @@ StatusOr<Checked> Check(const rules::Rule& rule, std::string_view certificate) {
   if (certificate.size() < 4) return damaged("the bytes end early");
   std::string body(certificate.substr(0, certificate.size() - 4));
   Finish(body);
-  if (body != certificate) return damaged("the checksum does not fit");
+  if (body != certificate && fault != nf::Fault::kCheckNoChecksum)
+    return damaged("the checksum does not fit");
   base::ByteReader in(certificate.substr(0, certificate.size() - 4));
   if (in.Byte() != kFormat) return refused("of another format");
-  if (in.Varint() != pack::kSemanticsVersion) return refused("of another semantics version");
+  const std::uint64_t semantics = in.Varint();
+  if (semantics != pack::kSemanticsVersion && fault != nf::Fault::kCheckAnySemantics) {
+    return refused("of another semantics version");
+  }
   const std::string_view rule_bytes = in.String();
   if (!in.ok()) return damaged(in.error());
   ASSIGN_OR_RETURN(const std::string own, rules::CanonicalBytes(rule));
-  if (own != rule_bytes) return refused("of another rule");
+  if (own != rule_bytes && fault != nf::Fault::kCheckAnyRule) return refused("of another rule");
   ASSIGN_OR_RETURN(const rules::Rule canonical, rules::DecodeRule(own));
 
-  FromCertificate oracle(in);
-  verifier::Driver driver(canonical, kLimits, oracle);
+  FromCertificate oracle(in, fault);
+  verifier::DriverLimits limits = kLimits;
+  limits.fault = fault;
+  verifier::Driver driver(canonical, limits, oracle);
   const std::optional<verifier::Driver::Outcome> form = driver.CheckForm();
   if (!in.ok()) return damaged(in.error());
   if (form) return refused(form->reason);
   const verifier::Driver::Outcome outcome = driver.Equality();
-  in.End();
+  if (fault != nf::Fault::kCheckNoEnd) in.End();
   if (!in.ok()) return damaged(in.error());
   if (outcome.kind != verifier::VerdictKind::kProved) return refused(outcome.reason);
   return oracle.counts;

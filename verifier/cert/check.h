@@ -31,7 +31,9 @@ struct Checked {
 // OK: `certificate` proves `rule` for all sizes that it allows. DataLoss: its bytes are no
 // certificate, or an argument is wrong. FailedPrecondition: of another rule or semantics version,
 // or it proves nothing. Thread-safe; a certificate takes about a millisecond.
-StatusOr<Checked> Check(const rules::Rule& rule, std::string_view certificate);
+// `fault` is for the test of the tests only.
+StatusOr<Checked> Check(const rules::Rule& rule, std::string_view certificate,
+                        nf::Fault fault = nf::Fault::kNone);
 
 // The parts around the answers, for who makes certificates: everything before the answers, and the
 // checksum after.

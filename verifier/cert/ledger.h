@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "verifier/nf/entail.h"
+#include "verifier/nf/faults.h"
 
 namespace tenon::cert {
 
@@ -34,9 +35,10 @@ class Ledger {
  public:
   enum class Numbers : std::uint8_t { kIntegers, kReals };
   // The first fact is 1 >= 0.
-  explicit Ledger(Numbers numbers);
+  explicit Ledger(Numbers numbers, nf::Fault fault = nf::Fault::kNone);
 
   Numbers numbers() const { return numbers_; }
+  bool has(nf::Fault fault) const { return fault_ == fault; }
   std::size_t size() const { return facts_.size(); }
   const Poly& fact(std::size_t k) const { return facts_[k]; }
   // p >= 0, divided by the gcd of its coefficients; over the integers the constant is rounded
@@ -60,6 +62,7 @@ class Ledger {
  private:
   Poly Normal(const Poly& p) const;
   Numbers numbers_;
+  nf::Fault fault_;
   std::vector<Poly> facts_;
   std::vector<std::size_t> hashes_;
 };

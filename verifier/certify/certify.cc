@@ -21,11 +21,12 @@ using cert::Ledger;
 class Recorder final : public nf::Entail {
  public:
   Recorder(const base::Symbols& symbols, std::vector<Condition> hypotheses,
-           const smt::SolverLimits& limits, std::string& out, int& missing)
+           const smt::SolverLimits& limits, nf::Fault fault, std::string& out, int& missing)
       : symbols_(symbols),
         dims_end_(symbols.size()),
         hypotheses_(std::move(hypotheses)),
         solver_(symbols, hypotheses_, limits),
+        fault_(fault),
         out_(out),
         missing_(missing) {}
 
@@ -74,7 +75,7 @@ class Recorder final : public nf::Entail {
   bool Yes(const cert::Question& question, Ledger& ledger) {
     const std::size_t mark = out_.size();
     base::PutByte(out_, 1);
-    if (FindArgument(question, ledger, SearchLimits{}, out_)) return true;
+    if (FindArgument(question, ledger, SearchLimits{.fault = fault_}, out_)) return true;
     out_.resize(mark);
     return Missing();
   }
@@ -90,17 +91,19 @@ class Recorder final : public nf::Entail {
   const std::size_t dims_end_;
   const std::vector<Condition> hypotheses_;
   smt::Solver solver_;
+  const nf::Fault fault_;
   std::string& out_;
   int& missing_;
 };
 
 class Recording final : public verifier::Oracle {
  public:
-  explicit Recording(const smt::SolverLimits& limits) : limits_(limits) {}
+  Recording(const smt::SolverLimits& limits, nf::Fault fault) : limits_(limits), fault_(fault) {}
 
   std::unique_ptr<nf::Entail> Answering(const base::Symbols& symbols,
                                         std::vector<Condition> hypotheses) override {
-    return std::make_unique<Recorder>(symbols, std::move(hypotheses), limits_, answers, missing);
+    return std::make_unique<Recorder>(symbols, std::move(hypotheses), limits_, fault_, answers,
+                                      missing);
   }
 
   Answer CanApply(const rules::Rule& rule) override {
@@ -121,14 +124,16 @@ class Recording final : public verifier::Oracle {
 
  private:
   const smt::SolverLimits limits_;
+  const nf::Fault fault_;
 };
 
 }  // namespace
 
-StatusOr<std::string> Certify(const rules::Rule& rule, const smt::SolverLimits& limits) {
+StatusOr<std::string> Certify(const rules::Rule& rule, const smt::SolverLimits& limits,
+                              nf::Fault fault) {
   ASSIGN_OR_RETURN(const std::string bytes, rules::CanonicalBytes(rule));
   ASSIGN_OR_RETURN(const rules::Rule canonical, rules::DecodeRule(bytes));
-  Recording oracle(limits);
+  Recording oracle(limits, fault);
   verifier::Driver driver(canonical, cert::kLimits, oracle);
   std::optional<verifier::Driver::Outcome> outcome = driver.CheckForm();
   if (!outcome) outcome = driver.Equality();

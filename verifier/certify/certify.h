@@ -5,6 +5,7 @@
 
 #include "core/base/status.h"
 #include "core/rules/rule.h"
+#include "verifier/nf/faults.h"
 #include "verifier/smt/solver.h"
 
 namespace tenon::certify {
@@ -15,6 +16,8 @@ namespace tenon::certify {
 //
 // FailedPrecondition: no argument was found for an answer that the proof needs, or the rule is not
 // proved. Errors of rules::CanonicalBytes. Internal: what was made does not check.
-StatusOr<std::string> Certify(const rules::Rule& rule, const smt::SolverLimits& limits = {});
+// `fault` is for the test of the tests only.
+StatusOr<std::string> Certify(const rules::Rule& rule, const smt::SolverLimits& limits = {},
+                              nf::Fault fault = nf::Fault::kNone);
 
 }  // namespace tenon::certify

@@ -103,7 +103,8 @@ class Search {
     const std::size_t mark = out_.size();
     Write(Step::kSplit);
     cert::PutPoly(out_, p);
-    const bool ok = Under(p, f) && Under(-p - 1, f);
+    const bool one = limits_.fault == nf::Fault::kCertifyOneBranch;
+    const bool ok = Under(p, f) && (one || Under(-p - 1, f));
     if (!ok) out_.resize(mark);
     return ok;
   }
@@ -408,6 +409,8 @@ class Search {
 
   void WriteCombination(std::vector<std::pair<std::size_t, std::int64_t>> factors) {
     std::sort(factors.begin(), factors.end());
+    const bool other = limits_.fault == nf::Fault::kCertifyOtherMultiplier;
+    if (other && !factors.empty()) ++factors[0].second;
     base::PutVarint(out_, factors.size());
     std::size_t expected = 0;
     for (const auto& [fact, factor] : factors) {

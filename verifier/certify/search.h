@@ -12,8 +12,9 @@
 namespace tenon::certify {
 
 struct SearchLimits {
-  int nodes = 4000;  // Cases of one argument.
-  int depth = 40;    // Splits of whole numbers below one another.
+  int nodes = 4000;                    // Cases of one argument.
+  int depth = 40;                      // Splits of whole numbers below one another.
+  nf::Fault fault = nf::Fault::kNone;  // For the test of the tests only.
 };
 
 // Appends an argument for `question` from the facts of `ledger`; false, and nothing appended, when

@@ -74,10 +74,14 @@ class NfDomain {
     return nf::Apply(ops::Fn::kRecip, std::move(one));
   }
   Scalar Add(const Scalar& a, const Scalar& b) { return Plus(a, b); }
-  Scalar Sub(const Scalar& a, const Scalar& b) { return Plus(a, Scale(b, -1)); }
+  Scalar Sub(const Scalar& a, const Scalar& b) {
+    return Plus(a, s_.fault == Fault::kSubIsAdd ? b : Scale(b, -1));
+  }
   Scalar Mul(const Scalar& a, const Scalar& b) { return s_.Product(a, b); }
-  Scalar Neg(const Scalar& a) { return Scale(a, -1); }
-  Scalar Apply(ops::Fn fn, const Scalar& a) { return nf::Apply(fn, a); }
+  Scalar Neg(const Scalar& a) { return s_.fault == Fault::kNegIsNothing ? a : Scale(a, -1); }
+  Scalar Apply(ops::Fn fn, const Scalar& a) {
+    return nf::Apply(s_.fault == Fault::kOneFunction ? ops::Fn::kSigmoid : fn, a);
+  }
 
   template <class T, class E>
   Scalar Select(const Bool& b, T then, E otherwise) {
@@ -111,7 +115,8 @@ class NfDomain {
     Valid(n);
     if (n.is_constant(0)) return {};
     if (n.is_constant(1)) return f(Poly(0));
-    const IndexPlan::Made k = plan_.Make(s_, side_, n, SymbolKind::kBinder);
+    const Index count = s_.fault == Fault::kSumIsOneShort ? n - 1 : n;
+    const IndexPlan::Made k = plan_.Make(s_, side_, count, SymbolKind::kBinder);
     Scalar out = Within(k.range, [&] { return f(k.value); });
     for (Term& t : out) {
       t.binders.insert(t.binders.begin(), k.symbols.begin(), k.symbols.end());
@@ -136,7 +141,9 @@ class NfDomain {
       atom.guards.insert(atom.guards.end(), k.range.begin(), k.range.end());
     }
     bool possible = true;
-    for (const Condition& c : admits(at)) possible = AddGuard(atom.guards, c) && possible;
+    Guards admitted = admits(at);
+    if (s_.fault == Fault::kMaximumOfAnybody) admitted.clear();
+    for (const Condition& c : admitted) possible = AddGuard(atom.guards, c) && possible;
     if (!possible) throw Unsupported("a maximum over nothing");
     atom.body = std::make_shared<const Nf>(Within(atom.guards, [&] { return value(at); }));
     Term t;
@@ -146,7 +153,7 @@ class NfDomain {
 
   template <class F>
   Scalar Block(const Index& i, const Index& blocks, const Index& size, F f) {
-    if (blocks.is_constant(1)) return f(Poly(0));
+    if (blocks.is_constant(1) || s_.fault == Fault::kFirstBlockOnly) return f(Poly(0));
     if (size.is_constant(1)) return f(i);
     if (!blocks.is_constant() || blocks.constant() < 1 || blocks.constant() > kBlocksMax) {
       return f(FloorDiv(i, size));
@@ -221,7 +228,8 @@ ops::Transpose Inverse(const ops::Transpose& op) {
 Nf NfDomain::Element(const Graph& g, NodeId id, const ops::Short<Index>& at) {
   s_.Step();
   const graph::Node& node = g.node(id);
-  if (node.is_input()) return Access(node.input, std::vector<Poly>(at.begin(), at.end()));
+  const Head head = s_.fault == Fault::kInputsAreOne ? 0 : node.input;
+  if (node.is_input()) return Access(head, std::vector<Poly>(at.begin(), at.end()));
   const Operands in(*this, g, node);
   return std::visit(
       [&](const auto& op) -> Nf {

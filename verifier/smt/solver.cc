@@ -6,6 +6,7 @@
 
 #include "core/base/check.h"
 #include "verifier/smt/encode.h"
+#include "verifier/smt/print.h"
 #include "verifier/smt/watchdog.h"
 
 namespace tenon::smt {
@@ -54,6 +55,7 @@ class Solver::Impl {
   Impl(const base::Symbols& symbols, const std::vector<Condition>& hypotheses,
        const SolverLimits& limits)
       : limits_(limits),
+        symbols_(symbols),
         encoder_(context_, symbols),
         solver_(context_, "QF_LIA"),
         watchdog_(context_, limits.watchdog) {
@@ -74,7 +76,7 @@ class Solver::Impl {
     const Scope scope(*this);
     solver_.add(assert_question());
     for (const z3::expr& lemma : encoder_.TakeLemmas()) solver_.add(lemma);
-    const z3::check_result result = Check(solver_);
+    const z3::check_result result = Check(solver_, "QF_LIA");
     if (result == z3::sat && model != nullptr) *model = encoder_.Values(solver_.get_model());
     return result;
   }
@@ -88,7 +90,7 @@ class Solver::Impl {
     solver.set(params);
   }
 
-  z3::check_result Check(z3::solver& solver) {
+  z3::check_result Check(z3::solver& solver, const char* logic) {
     ++counts_.queries;
     const std::uint64_t before = RlimitUsed(solver);
     watchdog_.Begin();
@@ -104,7 +106,23 @@ class Solver::Impl {
     }
     if (result == z3::unknown) ++counts_.unknown;
     counts_.rlimit += static_cast<std::int64_t>(RlimitUsed(solver) - before);
+    if (limits_.on_obligation) Tell(solver, logic, result);
     return result;
+  }
+
+  void Tell(const z3::solver& solver, const char* logic, z3::check_result result) {
+    using Answer = Obligation::Answer;
+    Obligation told;
+    told.answer = result == z3::unsat ? Answer::kUnsat
+                  : result == z3::sat ? Answer::kSat
+                                      : Answer::kUnknown;
+    const auto name = [&](int number) -> std::string {
+      // Symbols stand for themselves; numbers above are products, and reals have no names.
+      const bool symbol = &solver == &solver_ && std::size_t(number) < symbols_.size();
+      return symbol ? symbols_.Print(base::Poly::Var(static_cast<base::Symbol>(number))) : "";
+    };
+    told.text = Script(logic, solver.assertions(), told.answer, name);
+    limits_.on_obligation(told);
   }
 
   z3::expr Sum(const nf::RealSum& sum, const z3::expr_vector& variables) {
@@ -123,7 +141,8 @@ class Solver::Impl {
     for (int k = 0; k < problem.variables; ++k) {
       v.push_back(context_.constant(context_.int_symbol(k), context_.real_sort()));
     }
-    z3::solver solver(context_, DegreeOf(problem) > 1 ? "QF_NRA" : "QF_LRA");
+    const char* logic = DegreeOf(problem) > 1 ? "QF_NRA" : "QF_LRA";
+    z3::solver solver(context_, logic);
     Configure(solver, limits_.real_rlimit);
     for (const auto& d : problem.definitions) solver.add(v[d.variable] == Sum(d.equals, v));
     for (const auto& m : problem.maxima) {
@@ -138,10 +157,11 @@ class Solver::Impl {
     for (int k : problem.positive) solver.add(v[k] > 0);
     for (int k : problem.non_negative) solver.add(v[k] >= 0);
     solver.add(Sum(problem.goal, v) != 0);
-    return Check(solver) == z3::unsat;
+    return Check(solver, logic) == z3::unsat;
   }
 
   SolverLimits limits_;
+  const base::Symbols& symbols_;
   z3::context context_;
   Encoder encoder_;
   z3::solver solver_;

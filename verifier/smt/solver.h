@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "verifier/nf/entail.h"
+#include "verifier/smt/smtlib.h"
 
 namespace tenon::smt {
 
@@ -19,6 +20,7 @@ struct SolverLimits {
   std::uint32_t integer_rlimit = 1'000'000;  // Of one query, in Z3's units.
   std::uint32_t real_rlimit = 20'000'000;
   std::chrono::milliseconds watchdog{20'000};  // Wall clock, against queries that ignore rlimit.
+  OnObligation on_obligation;                  // If set, told of every question.
 };
 
 struct SolverCounts {

@@ -60,7 +60,8 @@ Outcome GenerateCommand(Context& context, const GenerateCommandOptions& options)
 
 struct ProveOptions {
   std::vector<std::string> files;
-  std::string only;  // Prove only rules of this name.
+  std::string only;     // Prove only rules of this name.
+  std::string smt_lib;  // The folder for the solver's questions; empty: they are not written.
   std::string json;
 };
 Outcome ProveCommand(Context& context, const ProveOptions& options);
@@ -76,6 +77,15 @@ struct RulesImportOptions {
 };
 // Judges the rules of a file; the answer is no if one of them is refuted or unknown.
 Outcome ImportRulesCommand(Context& context, const RulesImportOptions& options);
+
+struct DeriveOptions {
+  std::vector<std::string> files;
+  std::string only;                 // Only rules of this name.
+  std::vector<std::string> axioms;  // Rule files; empty: those that are built in.
+  bool steps = false;               // Print each step.
+  std::string json;
+};
+Outcome DeriveCommand(Context& context, const DeriveOptions& options);
 
 // ---- packs
 

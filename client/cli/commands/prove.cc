@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <map>
 
 #include "client/cli/commands/commands.h"
@@ -51,8 +52,51 @@ rules::Expect Expected(const Task& task) {
   return task.parsed.expect == rules::Expect::kNone ? rules::Expect::kProved : task.parsed.expect;
 }
 
-StatusOr<Verdict> Judge(const Task& task) {
-  if (task.parsed.rule.ok()) return verifier::Prove(*task.parsed.rule, verifier::Budget{});
+// Writes the questions about one rule to a folder. A failure is kept for the end.
+class Obligations {
+ public:
+  // Nothing is written where `folder` is empty.
+  Obligations(const std::string& folder, std::size_t task, std::string rule)
+      : folder_(folder), task_(task), rule_(std::move(rule)) {
+    std::replace(rule_.begin(), rule_.end(), '/', '_');  // The names of rules may have them.
+  }
+
+  smt::OnObligation Sink() {
+    if (folder_.empty()) return {};
+    return [this](const smt::Obligation& told) {
+      const std::string name = fmt::format("{:04}-{}-{:04}.smt2", task_, rule_, ++count_);
+      if (status_.ok()) status_ = WriteText(folder_ + "/" + name, told.text);
+    };
+  }
+  const Status& status() const { return status_; }
+
+ private:
+  const std::string folder_;
+  const std::size_t task_;
+  std::string rule_;
+  int count_ = 0;
+  Status status_;
+};
+
+// Makes the folder, if one is wanted.
+Status CheckFolder(const std::string& folder) {
+  if (folder.empty()) return absl::OkStatus();
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (!error) return absl::OkStatus();
+  return base::InvalidArgument(fmt::format(
+      "{}: cannot be made a folder: {}; give another to --smt-lib", folder, error.message()));
+}
+
+StatusOr<Verdict> Judge(const Task& task, const ProveOptions& options, std::size_t number) {
+  if (task.parsed.rule.ok()) {
+    Obligations obligations(options.smt_lib, number, task.parsed.name);
+    verifier::Budget budget;
+    budget.solver.on_obligation = obligations.Sink();
+    StatusOr<Verdict> verdict = verifier::Prove(*task.parsed.rule, budget);
+    RETURN_IF_ERROR(obligations.status());
+    return verdict;
+  }
   Verdict verdict;
   verdict.kind = VerdictKind::kIllFormed;
   verdict.reason = base::Message(task.parsed.rule.status());
@@ -125,6 +169,7 @@ Outcome ProveCommand(Context& context, const ProveOptions& options) {
     return std::chrono::duration<double>(Clock::now() - t).count();
   };
   RETURN_IF_ERROR(CheckDeliverable(options.json));
+  RETURN_IF_ERROR(CheckFolder(options.smt_lib));
   ASSIGN_OR_RETURN(const std::vector<Task> tasks, ReadTasks(options));
   std::size_t width = 12;
   for (const Task& task : tasks) width = std::max(width, task.parsed.name.size());
@@ -143,7 +188,7 @@ Outcome ProveCommand(Context& context, const ProveOptions& options) {
     }
     context.console.Progress("prove", k, tasks.size());
     const auto rule_start = Clock::now();
-    StatusOr<Verdict> verdict = Judge(task);
+    StatusOr<Verdict> verdict = Judge(task, options, k);
     if (!verdict.ok()) {
       return base::Annotate(verdict.status(), fmt::format("{}:{}: rule {}", task.file,
                                                           task.parsed.line, task.parsed.name));

@@ -2,7 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -61,6 +63,10 @@ TEST_F(CertificatesTest, GeneratedPacksAreProvedByTheirCertificates) {
   const json report = json::parse(r.out);
   EXPECT_EQ(report["proved"], report["rules"]);
   EXPECT_GE(report["rules"], 3);
+  EXPECT_GT(report["median_milliseconds"], 0);
+  EXPECT_GE(report["most_milliseconds"], report["median_milliseconds"]);
+  const RunResult timed = Check({"--timing", pack()});
+  EXPECT_EQ(testing::CountLines(timed.out), int(report["rules"]) + 1);
   const RunResult same = Tenon({"check-certificates", pack(), "--json", "-"});
   EXPECT_EQ(same.exit_code, 0) << same.err;
   EXPECT_EQ(json::parse(same.out)[0]["proved"], report["rules"]);
@@ -86,6 +92,52 @@ TEST_F(CertificatesTest, TheCertificateOfAnotherRuleIsRefused) {
               HasSubstr("of another rule"));
   EXPECT_EQ(Tenon({"check-certificates", path}).exit_code, 1);
   EXPECT_NE(Tenon({"pack", "verify", path}).exit_code, 0);
+}
+
+TEST_F(CertificatesTest, ExchangedAndShortenedOnesAreRefusedEachByItsRule) {
+  const std::string path = Changed([](auto& rules) {
+    std::swap(rules[0].certificate, rules[1].certificate);
+    rules[2].certificate.resize(rules[2].certificate.size() / 2);
+  });
+  const RunResult r = Check({"--json", path});
+  EXPECT_EQ(r.exit_code, 1);
+  const json report = json::parse(r.out);
+  EXPECT_EQ(report["refused"].size(), 3u);
+  EXPECT_EQ(int(report["proved"]), int(report["rules"]) - 3);
+}
+
+TEST_F(CertificatesTest, APackOfOtherSemanticsIsRefused) {
+  auto file = registry::ReadPackFile(pack());
+  ASSERT_TRUE(file.ok());
+  file->content.semantics += 1;
+  const std::string path = home_ / "other.pack";
+  ASSERT_TRUE(registry::WritePackFile(path, *file, nullptr).ok());
+  const RunResult r = Check({path});
+  EXPECT_EQ(r.exit_code, 3);
+  EXPECT_THAT(r.err, HasSubstr("semantics"));
+}
+
+// docs/what-is-proved.md says how much there is to trust, in hundreds of lines; it need not follow
+// every change, and must not be wrong.
+TEST_F(CertificatesTest, TheDocumentCountsWhatIsTrusted) {
+  const std::string document = testing::ReadFile(TENON_SOURCE_DIR "/docs/what-is-proved.md");
+  const RunResult trusted = Check({"--trusted"});
+  std::istringstream in(trusted.out);
+  int parts = 0;
+  for (std::string line; std::getline(in, line);) {
+    std::istringstream words(line);
+    int lines = 0;
+    std::string unit, path;
+    words >> lines >> unit >> path;
+    const std::string row = path == "in" ? "| all of it | " : "| `" + path + "` | ";
+    const std::size_t at = document.find(row);
+    ASSERT_NE(at, std::string::npos) << "no row '" << row << "'";
+    const int said = std::stoi(document.substr(at + row.size()));
+    EXPECT_NEAR(said, lines, std::max(100, lines / 10))
+        << path << ": docs/what-is-proved.md says " << said << " lines";
+    ++parts;
+  }
+  EXPECT_GE(parts, 9);
 }
 
 TEST_F(CertificatesTest, ExitCodesTellWhatWentWrong) {

@@ -10,9 +10,12 @@
 
 #include "coordinator/reduce/derive.h"
 #include "core/rules/canonical.h"
+#include "core/rules/float_class.h"
 #include "core/rules/instance.h"
 #include "core/rules/text.h"
 #include "proto/convert/universe.h"
+#include "tests/support/float_check.h"
+#include "verifier/axioms/axioms.h"
 #include "verifier/cert/check.h"
 
 namespace tenon::cli {
@@ -66,11 +69,27 @@ void ExpectSound(const Generated& g) {
   EXPECT_EQ(r.proved + r.refuted + r.unproved, r.candidates);
   EXPECT_EQ(r.rules, g.content.rules.size());
   rules::Dice dice(11);
+  axioms::SecondOpinion second(axioms::BuiltIn());
+  int derived = 0;
   for (const pack::PackedRule& p : g.content.rules) {
+    // What it is said to be in floating point, it is.
+    EXPECT_EQ(p.rule.float_class, rules::FloatClassOf(p.rule)) << p.rule.name;
+    EXPECT_EQ(testing::CheckFloats(p.rule, p.rule.float_class, 12).broken, "") << p.rule.name;
+    // What small axioms derive of it is so.
+    if (const auto sizes = reduce::DistinctSizes(p.rule)) {
+      const auto opinion = second.At(p.rule, *sizes);
+      EXPECT_TRUE(opinion.ok()) << base::Message(opinion.status());
+      if (opinion.ok() && opinion->derived()) {
+        ++derived;
+        EXPECT_NE(rules::CompareAt(p.rule, *sizes, dice), rules::Comparison::kDifferent)
+            << p.rule.name;
+      }
+    }
     EXPECT_TRUE(rules::LooksTrue(p.rule, dice, 200)) << rules::PrintRule(p.rule);
     const auto checked = cert::Check(p.rule, p.certificate);
     EXPECT_TRUE(checked.ok()) << base::Message(checked.status());
   }
+  EXPECT_GT(derived, int(g.content.rules.size()) / 4);
   const auto bytes = pack::EncodeContent(g.content);
   ASSERT_TRUE(bytes.ok()) << base::Message(bytes.status());
   EXPECT_TRUE(pack::DecodeContent(*bytes).ok());
