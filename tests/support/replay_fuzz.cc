@@ -42,7 +42,7 @@ void Run(const std::string& bytes) {
 }
 
 std::string Changed(std::string bytes, std::mt19937& random) {
-  for (unsigned n = 1 + random() % 3; n > 0; --n) {
+  for (std::size_t n = 1 + random() % 3; n > 0; --n) {
     const std::size_t at = bytes.empty() ? 0 : random() % bytes.size();
     switch (bytes.empty() ? 1 : random() % 5) {
       case 0:
