@@ -124,6 +124,8 @@ Status ServeTerm(const ServeOptions& options, board::Journal& journal,
   board.straggler_min = options.straggler_min;
   board.waiting_jobs_max = options.waiting_jobs_max;
   board.proofs_per_task = options.proofs_per_task;
+  board.ended_jobs_max = options.ended_jobs_max;
+  board.ended_jobs_kept_for = options.ended_jobs_kept_for;
   board.worker_memory_bytes = options.worker_memory_bytes;
   board.semantics_version = pack::kSemanticsVersion;
   board.stores = options.stores;

@@ -54,6 +54,9 @@ struct ServeOptions {
   std::chrono::milliseconds lease_ttl{15'000};
   std::uint32_t waiting_jobs_max = 1000;  // Not ended; above: RESOURCE_EXHAUSTED.
   std::uint32_t running_jobs_max = 4;     // Reduced at a time.
+  // Above this number or after this time, ended jobs are forgotten, the oldest first.
+  std::size_t ended_jobs_max = 10'000;
+  std::chrono::hours ended_jobs_kept_for{30 * 24};
   std::uint64_t worker_memory_bytes = std::uint64_t{4} << 30;  // A job's default and maximum.
   std::uint64_t job_graphs_max = 0;  // Estimated; above: RESOURCE_EXHAUSTED. 0: no limit.
   // What a job would take (coordinator/run/coordinator.h); null: jobs are taken without.

@@ -120,6 +120,10 @@ void AddServe(CLI::App& app, ServiceParse parse) {
         ->add_option("--transfer-limit-s", o.transfer_limit_s,
                      "Seconds that sending or fetching a pack may take, one more per MiB")
         ->check(CLI::Range(1, 7200));
+    command->add_option("--keep-jobs", o.keep_jobs, "Ended jobs that a coordinator remembers")
+        ->check(CLI::Range(1, 1'000'000));
+    command->add_option("--keep-jobs-days", o.keep_jobs_days, "For so long, at most")
+        ->check(CLI::Range(1, 36'500));
     command->add_option("--metrics-listen", o.metrics_listen,
                         "HOST:PORT of metrics and of the web page");
     command->add_option("--config", "File with `flag = value` lines; flags override it");

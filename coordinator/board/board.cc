@@ -86,7 +86,10 @@ Status Board::Load(Now now) {
       }));
   for (auto& [number, job] : jobs_) {
     Changed(job);
-    if (HasEnded(job)) continue;
+    if (HasEnded(job)) {
+      ended_.emplace(job.status.ended_at, number);
+      continue;
+    }
     Activate(job);
     if (!job.start) continue;
     OpenShards(job);
@@ -455,6 +458,7 @@ Status Board::End(JobEntry& job, StatusRecord status, Now now) {
        : job.status.end == JobState::kFailed ? "job_failed"
                                              : "job_cancelled",
        IdOf(job.number), told);
+  ended_.emplace(job.status.ended_at, job.number);
   job.open.clear();
   job.idle.clear();
   job.leased.clear();

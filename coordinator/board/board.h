@@ -58,6 +58,10 @@ struct Options {
   std::uint32_t budget_scale = 1;
   std::vector<std::string> stores;  // Empty: those that register.
   std::uint32_t min_stores = 1;
+  // Ended jobs are forgotten, the oldest first, above this number or after this time. Their packs
+  // stay. The newest job is always kept.
+  std::size_t ended_jobs_max = 10'000;
+  std::chrono::hours ended_jobs_kept_for{30 * 24};
   std::function<std::uint64_t()> random;  // For the names of tables.
 };
 
@@ -126,7 +130,8 @@ class Board {
   // more.
   StatusOr<bool> Complete(const convert::Complete& complete, Now now);
   Status Release(const convert::Release& release, Now now);
-  // Takes leases from nodes that went silent, starts what waits for stores. To be called often.
+  // Takes leases from nodes that went silent, starts what waits for stores, forgets ended jobs and
+  // nodes that are gone. To be called often.
   Status Tick(Now now);
 
   // ------------------------------------------------------------------------------- reducing
@@ -134,6 +139,7 @@ class Board {
   // caller's until it has ended or is given back.
   std::optional<Collected> Claim();
   void GiveBack(std::uint64_t job);
+  void Reduced(std::uint64_t job);         // It has ended, and the caller is done with it.
   bool IsWanted(std::uint64_t job) const;  // It has not ended.
   // Asks for verdicts on rules, given by their canonical bytes; known ones are looked up.
   Status BeginRound(std::uint64_t job, std::vector<std::string> rules);
@@ -238,6 +244,9 @@ class Board {
   Status AfterShard(JobEntry& job, Now now);
   Status End(JobEntry& job, StatusRecord status, Now now);
   Status WriteStatus(JobEntry& job, const StatusRecord& status);
+  bool MayForget(const JobEntry& job) const;
+  Status ForgetJobs(Now now);
+  void ForgetNodes(Now now);
 
   // Whether the addresses of these stores are known; after a restart they are not, until the stores
   // have been heard.
@@ -274,6 +283,7 @@ class Board {
   std::map<std::uint64_t, JobEntry> jobs_;
   // Jobs that have not ended, the most urgent first: (-priority, number).
   std::set<std::pair<int, std::uint64_t>> active_;
+  std::set<std::pair<UnixTime, std::uint64_t>> ended_;  // The others, the oldest first.
   std::unordered_map<std::string, std::uint64_t> job_by_request_;
   std::map<std::uint64_t, Table> tables_;
   std::map<std::string, Node> nodes_;

@@ -298,7 +298,8 @@ Status Board::Tick(Now now) {
       }
     }
   }
-  return OkStatus();
+  ForgetNodes(now);
+  return ForgetJobs(now);
 }
 
 Status Board::Release(const convert::Release& release, Now now) {

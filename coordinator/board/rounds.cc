@@ -220,6 +220,8 @@ void Board::GiveBack(std::uint64_t number) {
   Changed(job);
 }
 
+void Board::Reduced(std::uint64_t number) { jobs_.at(number).claimed = false; }
+
 bool Board::IsWanted(std::uint64_t number) const { return !HasEnded(jobs_.at(number)); }
 
 Status Board::BeginRound(std::uint64_t number, std::vector<std::string> rules) {

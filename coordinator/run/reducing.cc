@@ -70,7 +70,11 @@ void Coordinator::ReduceJobs(std::stop_token stop) {
           (MayPass(status) || !board_->Fail(job->job, base::Message(status), world_.now()).ok());
       changed_.SignalAll();
     }
-    if (!again) continue;
+    if (!again) {
+      const base::MutexLock lock(mutex_);
+      board_->Reduced(job->job);
+      continue;
+    }
     Pause();
     const base::MutexLock lock(mutex_);
     board_->GiveBack(job->job);

@@ -552,6 +552,94 @@ TEST_F(BoardTest, JobsWaitForStoresAndFollowTheirAddresses) {
   EXPECT_THAT(endpoints(Lease("w")[0]), ElementsAre("s0:9", "s1:8"));
 }
 
+// Of five jobs that have ended, two are kept by number and one by age, also after a restart.
+TEST_F(BoardTest, EndedJobsAreForgottenOldestFirst) {
+  options_.ended_jobs_max = 2;
+  options_.ended_jobs_kept_for = std::chrono::hours(48);
+  Restart();
+  const auto cancel = [&](const std::string& id) {
+    EXPECT_TRUE(board_->Control({id, ControlJob::Action::kCancel, 0}, Time()).ok());
+    for (const Table& table : board_->TablesToDrop()) EXPECT_TRUE(board_->Dropped(table.job).ok());
+    Pass(1s);
+  };
+  const std::string open = Submit("open");
+  std::vector<std::string> ended;
+  for (const char* name : {"a", "b", "c", "d"}) {
+    ended.push_back(Submit(name));
+    cancel(ended.back());
+  }
+  const auto ids = [&] {
+    std::vector<std::string> out;
+    const auto page = board_->List({.page_size = 100});
+    EXPECT_TRUE(page.ok()) << page.status();
+    if (!page.ok()) return out;
+    for (const Job& job : page->jobs) out.push_back(job.id);
+    return out;
+  };
+  EXPECT_THAT(ids(), ElementsAre(ended[3], ended[2], open));
+  EXPECT_TRUE(absl::IsNotFound(board_->Get(ended[0]).status()));
+  Restart();
+  EXPECT_THAT(ids(), ElementsAre(ended[3], ended[2], open));
+  int records = 0;
+  ASSERT_TRUE(journal_
+                  ->Scan(store::Family::kJobs, "",
+                         [&](std::string_view, std::string_view) {
+                           ++records;
+                           return OkStatus();
+                         })
+                  .ok());
+  EXPECT_EQ(records, 1 + 2 + 2 * 3);  // The epoch; two of the open job; three of each other one.
+  // The request of a forgotten job makes a new one.
+  EXPECT_NE(Submit("a"), ended[0]);
+  // The newest one stays, or its number would be given again.
+  Pass(std::chrono::hours(72));
+  EXPECT_THAT(ids(), ElementsAre("j6", open));
+  cancel("j6");
+  Pass(std::chrono::hours(72));
+  EXPECT_THAT(ids(), ElementsAre("j6", open));
+  EXPECT_EQ(Submit("e"), "j7");
+  EXPECT_THAT(Get(open).state, JobState::kEnumerating);
+}
+
+TEST_F(BoardTest, JobsAreRememberedWhileTheirTablesAreThereOrSomebodyReducesThem) {
+  options_.ended_jobs_max = 0;
+  Restart();
+  const std::uint64_t reduced = ToReducing(Submit("a"));
+  Submit("z");
+  ASSERT_TRUE(board_->Finish(reduced, {}, Time()).ok());
+  Pass(1s);
+  EXPECT_FALSE(board_->IsWanted(reduced)) << "it can be asked";
+  ASSERT_THAT(board_->TablesToDrop(), SizeIs(1));
+  board_->Reduced(reduced);
+  Pass(1s);
+  EXPECT_EQ(Get("j1").state, JobState::kDone);
+  // While the disk is full nothing is forgotten, and Tick says so.
+  ASSERT_TRUE(board_->Dropped(reduced).ok());
+  journal_->full = true;
+  clock_ += 1s;
+  EXPECT_FALSE(board_->Tick(Time()).ok());
+  EXPECT_EQ(Get("j1").state, JobState::kDone);
+  journal_->full = false;
+  Pass(1s);
+  EXPECT_TRUE(absl::IsNotFound(board_->Get("j1").status()));
+}
+
+TEST_F(BoardTest, NodesThatAreGoneAreForgottenAndStoresAreNot) {
+  convert::Heartbeat store;
+  store.role = "store";
+  store.node_id = "s";
+  store.address = "s:1";
+  board_->Heartbeat(store, Time());
+  Beat("w1", {});
+  Pass(options_.lease_ttl * 15);
+  Beat("w2", {});
+  EXPECT_THAT(board_->Nodes(), SizeIs(3));
+  Pass(options_.lease_ttl * 10);
+  std::vector<std::string> ids;
+  for (const Node& node : board_->Nodes()) ids.push_back(node.id);
+  EXPECT_THAT(ids, ElementsAre("s", "w2"));
+}
+
 TEST_F(BoardTest, ListsComeInPagesNewestFirst) {
   for (int k = 0; k < 5; ++k) Submit("p" + std::to_string(k));
   convert::ListJobs list;

@@ -112,6 +112,8 @@ Status RunCoordinator(const Node& node, std::stop_token stop, const std::functio
   out.stores = Split(o.stores);
   out.min_stores = o.min_stores;
   out.lease_ttl = std::chrono::milliseconds(o.lease_ttl_ms);
+  out.ended_jobs_max = o.keep_jobs;
+  out.ended_jobs_kept_for = std::chrono::hours(24 * o.keep_jobs_days);
   out.code_version = TENON_VERSION;
   out.to_stores = node.connection;
   ASSIGN_OR_RETURN(out.credentials, node.security.Credentials());

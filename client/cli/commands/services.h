@@ -36,6 +36,8 @@ struct ServeOptions {
   unsigned etcd_lease_ttl_s = 5;
   std::uint64_t disk_reserve_bytes = std::uint64_t{256} << 20;  // Of a store.
   std::uint64_t transfer_limit_s = 600;                         // Of a pack, an artifact or a scan.
+  std::uint64_t keep_jobs = 10'000;
+  std::uint64_t keep_jobs_days = 30;
   std::string metrics_listen;  // HOST:PORT of metrics and the web page; empty: none.
 };
 // Until a stop is requested; then tasks are given back and calls are finished.
