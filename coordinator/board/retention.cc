@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::size_t kForgottenAtOnce = 100;  // In one write, while everybody waits.
 // Workers and verifiers choose new ids whenever they start.
-constexpr int kNodeKeptLeases = 20;
+constexpr int kNodeKeptLeases = 10;
 
 }  // namespace
 

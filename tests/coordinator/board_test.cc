@@ -631,10 +631,10 @@ TEST_F(BoardTest, NodesThatAreGoneAreForgottenAndStoresAreNot) {
   store.address = "s:1";
   board_->Heartbeat(store, Time());
   Beat("w1", {});
-  Pass(options_.lease_ttl * 15);
+  Pass(options_.lease_ttl * 7);
   Beat("w2", {});
   EXPECT_THAT(board_->Nodes(), SizeIs(3));
-  Pass(options_.lease_ttl * 10);
+  Pass(options_.lease_ttl * 5);
   std::vector<std::string> ids;
   for (const Node& node : board_->Nodes()) ids.push_back(node.id);
   EXPECT_THAT(ids, ElementsAre("s", "w2"));

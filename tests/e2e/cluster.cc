@@ -68,7 +68,8 @@ void Service::Start() {
   std::vector<std::string> strings = command_;
   strings.insert(strings.end(), {testing::Binary("tenon"), "serve"});
   strings.insert(strings.end(), arguments_.begin(), arguments_.end());
-  std::vector<std::string> environment;
+  std::filesystem::create_directories(temporary(), error);
+  std::vector<std::string> environment{"TMPDIR=" + temporary()};
   for (const auto& [key, value] : environment_) environment.push_back(key + "=" + value);
   for (const auto& [key, value] : HomeAt(home_)) environment.push_back(key + "=" + value);
   for (char** at = environ; *at != nullptr; ++at) {

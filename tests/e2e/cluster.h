@@ -35,6 +35,9 @@ class Service {
   int Port(const std::string& what = "");
   const std::string& name() const { return name_; }
   const std::string& log() const { return log_; }
+  // Its TMPDIR.
+  std::string temporary() const { return home_ + "/tmp"; }
+  pid_t pid() const { return pid_; }  // -1: it does not run.
   std::vector<std::string>& arguments() { return arguments_; }
   // For the next Start: settings beside ours, and the words of a command that starts it (which must
   // become it, as `ip netns exec` does).

@@ -177,7 +177,7 @@ TEST(ServeTest, AConfigFileIsReadAndFlagsWin) {
 }
 
 TEST(ClusterTest, AStormOfKillsChangesNothing) {
-  Storm({.operators = "2", .kills = 20, .pause = 400ms});
+  Storm({.operators = "2", .blows = 20, .pause = 400ms});
 }
 
 }  // namespace

@@ -19,10 +19,14 @@ testing::RunResult Submit(const Cluster& cluster, const std::string& operators,
 
 struct StormOptions {
   std::string operators;
-  int kills = 20;
+  int blows = 20;                        // At least so many, ..
+  std::chrono::milliseconds time{0};     // .. and for so long.
   std::chrono::milliseconds pause{400};  // Between two, on average.
+  // A blow is a kill -9; if this is set, it may also be a SIGSTOP that lasts longer than a lease,
+  // or a SIGTERM, after which a service ends as it should; and two jobs run at a time.
+  bool mixed = false;
 };
-// Kills services of a cluster at random while jobs run one after another, and expects that each
+// Strikes services of a cluster at random while jobs run one after another, and expects that each
 // makes the pack that one machine makes. The seed is $TENON_STORM_SEED, else 1.
 void Storm(const StormOptions& options);
 

@@ -9,7 +9,7 @@ namespace {
 using namespace std::chrono_literals;
 
 TEST(StormTest, FiftyKillsOverAllRolesChangeNothing) {
-  Storm({.operators = "3", .kills = 50, .pause = 1500ms});
+  Storm({.operators = "3", .blows = 50, .pause = 1500ms});
 }
 
 }  // namespace
