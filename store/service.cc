@@ -243,6 +243,9 @@ class PutRunsCall final : public grpc::ServerBidiReactor<v1::PutRunsRequest, v1:
   static grpc::ServerBidiReactor<v1::PutRunsRequest, v1::PutRunsResponse>* Begin(
       Committer& committer) {
     auto call = std::shared_ptr<PutRunsCall>(new PutRunsCall(committer));
+    // With the lock, so that callbacks in other threads see what was made here by more than gRPC's
+    // word, which ThreadSanitizer does not hear.
+    const base::MutexLock lock(call->mutex_);
     call->self_ = call;
     call->StartRead(&call->request_);
     return call.get();

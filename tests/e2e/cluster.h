@@ -43,7 +43,6 @@ class Service {
   // become it, as `ip netns exec` does).
   std::vector<std::pair<std::string, std::string>>& environment() { return environment_; }
   std::vector<std::string>& command() { return command_; }
-  pid_t pid() const { return pid_; }  // -1: it does not run.
 
  private:
   std::string name_;
