@@ -633,10 +633,10 @@ TEST_F(BoardTest, NodesThatAreGoneAreForgottenAndStoresAreNot) {
   Beat("w1", {});
   Pass(options_.lease_ttl * 7);
   Beat("w2", {});
-  EXPECT_THAT(board_->Nodes(), SizeIs(3));
+  EXPECT_THAT(board_->Nodes(Time()), SizeIs(3));
   Pass(options_.lease_ttl * 5);
   std::vector<std::string> ids;
-  for (const Node& node : board_->Nodes()) ids.push_back(node.id);
+  for (const Node& node : board_->Nodes(Time())) ids.push_back(node.id);
   EXPECT_THAT(ids, ElementsAre("s", "w2"));
 }
 
