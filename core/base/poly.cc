@@ -246,7 +246,37 @@ Symbol Symbols::Find(std::string_view name) const {
   return 0;
 }
 
+// p + floor(n / c), for a single such division and a constant c, over the constant d: that is one
+// division of p c + n by c d. Nothing otherwise.
+static std::optional<Poly> MergedDiv(Symbols& symbols, const Poly& n, const Poly& d) {
+  if (!d.is_constant()) return std::nullopt;
+  Symbol inner = 0;
+  Poly rest;
+  for (const Poly::Term& t : n.terms()) {
+    bool divides = false;
+    Poly product(t.coefficient);
+    for (const Symbol s : t.monomial) {
+      if (s == 0) break;
+      divides = divides || symbols.kind(s) == SymbolKind::kDiv;
+      product = product * Poly::Var(s);
+    }
+    if (!divides) {
+      rest += product;
+    } else if (inner == 0 && t.coefficient == 1 && t.monomial[1] == 0) {
+      inner = t.monomial[0];
+    } else {
+      return std::nullopt;
+    }
+  }
+  if (inner == 0 || !symbols.denominator(inner).is_constant()) return std::nullopt;
+  const Poly c = symbols.denominator(inner);
+  const Poly whole = rest * c + symbols.numerator(inner), by = c * d;
+  if (!whole.valid() || !by.valid()) return std::nullopt;
+  return symbols.FloorDiv(whole, by);
+}
+
 Poly Symbols::InternDiv(const Poly& n, const Poly& d) {
+  if (const auto merged = MergedDiv(*this, n, d)) return *merged;
   const std::size_t h = Mix(n.Hash(), d.Hash());
   const auto [first, last] = divisions_.equal_range(h);
   for (auto it = first; it != last; ++it) {

@@ -62,6 +62,7 @@ struct Boxes {
   Scalar Add(Scalar, Scalar) { return {}; }
   Scalar Sub(Scalar, Scalar) { return {}; }
   Scalar Mul(Scalar, Scalar) { return {}; }
+  Scalar Div(Scalar, Scalar) { return {}; }
   Scalar Neg(Scalar) { return {}; }
   Scalar Apply(ops::Fn, Scalar) { return {}; }
   template <class T, class E>

@@ -34,7 +34,7 @@ StatusOr<std::vector<Tensor<Exact>>> Evaluate(const graph::Graph& g,
 
 // What computing one operator takes, from the same structs. Padding counts as if it were computed.
 struct Work {
-  double flops = 0;        // Additions, multiplications, maxima 1 each; a function 1 (Relu) or 8.
+  double flops = 0;  // Additions, products, quotients, maxima 1 each; a function 1 (Relu) or 8.
   double elements_in = 0;  // Of the operands, each counted once.
   double elements_out = 0;
 };

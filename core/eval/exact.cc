@@ -95,6 +95,8 @@ double ApproxOf(ops::Fn f, double x) {
       return 1 / x;
     case ops::Fn::kSqrt:
       return std::sqrt(std::fabs(x));
+    case ops::Fn::kErf:
+      return std::erf(x);
   }
   return 0;
 }
@@ -105,6 +107,7 @@ std::optional<std::pair<std::int64_t, std::int64_t>> AtZero(ops::Fn f) {
     case ops::Fn::kRelu:
     case ops::Fn::kTanh:
     case ops::Fn::kSqrt:
+    case ops::Fn::kErf:
       return {{0, 1}};
     case ops::Fn::kSigmoid:
       return {{1, 2}};
@@ -127,10 +130,15 @@ struct ExactBase : ConcreteSizes {
   static constexpr std::uint64_t Salt(ops::Fn f) { return 0x100 + std::uint64_t(f); }
 };
 
-// Sums and maxima, shared by both domains; D has Add and Lit, its scalars have residue and approx.
+// Quotients, sums and maxima, shared by both domains; D has the rest, its scalars have residue and
+// approx.
 template <class D, class S>
 struct Folds : ExactBase {
   using Scalar = S;
+  S Div(const S& a, const S& b) {
+    D& d = static_cast<D&>(*this);
+    return d.Mul(a, d.Apply(ops::Fn::kRecip, b));
+  }
   template <class F>
   S Sum(std::int64_t n, F f) {
     D& d = static_cast<D&>(*this);

@@ -4,7 +4,7 @@
 // Polynomial identities over the rationals hold mod p, and one that fails there fails by chance
 // with probability at most degree / p (Schwartz-Zippel; design: enumeration and tester). Relu and
 // maxima look at the sign of the double, except that a residue of 0 is the number 0. Functions
-// without an exact meaning (sigmoid, tanh, exp, sqrt) are keyed hashes of the residue: equal
+// without an exact meaning (sigmoid, tanh, exp, sqrt, erf) are keyed hashes of the residue: equal
 // arguments give equal values, and nothing else is known of them.
 #pragma once
 

@@ -17,6 +17,7 @@ struct Float64 : ConcreteSizes {
   double Add(double a, double b) { return a + b; }
   double Sub(double a, double b) { return a - b; }
   double Mul(double a, double b) { return a * b; }
+  double Div(double a, double b) { return a / b; }
   double Neg(double a) { return -a; }
   double Apply(ops::Fn f, double x) {
     switch (f) {
@@ -32,6 +33,8 @@ struct Float64 : ConcreteSizes {
         return 1 / x;
       case ops::Fn::kSqrt:
         return std::sqrt(x);
+      case ops::Fn::kErf:
+        return std::erf(x);
     }
     return std::numeric_limits<double>::quiet_NaN();
   }

@@ -19,6 +19,7 @@ struct Counter : ConcreteSizes {
   Scalar Add(Scalar, Scalar) { return Count(1); }
   Scalar Sub(Scalar, Scalar) { return Count(1); }
   Scalar Mul(Scalar, Scalar) { return Count(1); }
+  Scalar Div(Scalar, Scalar) { return Count(1); }
   Scalar Neg(Scalar) { return Count(1); }
   Scalar Apply(ops::Fn f, Scalar) { return Count(f == ops::Fn::kRelu ? 1 : 8); }
   // The dearer branch: bounds are those of one element, the count is for all.

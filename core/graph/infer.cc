@@ -53,6 +53,7 @@ struct ShapeDomain {
   Scalar Add(Scalar, Scalar) { return {}; }
   Scalar Sub(Scalar, Scalar) { return {}; }
   Scalar Mul(Scalar, Scalar) { return {}; }
+  Scalar Div(Scalar, Scalar) { return {}; }
   Scalar Neg(Scalar) { return {}; }
   Scalar Apply(ops::Fn, Scalar) { return {}; }
 };

@@ -34,6 +34,7 @@ struct Archetype {
   Scalar Add(Scalar, Scalar) { return {}; }
   Scalar Sub(Scalar, Scalar) { return {}; }
   Scalar Mul(Scalar, Scalar) { return {}; }
+  Scalar Div(Scalar, Scalar) { return {}; }
   Scalar Neg(Scalar) { return {}; }
   Scalar Apply(Fn, Scalar) { return {}; }
   template <class T, class E>

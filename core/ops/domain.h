@@ -28,6 +28,7 @@ enum class Fn : std::uint8_t {
   kExp = 4,
   kRecip = 5,  // 1 / x; proofs take 1 / 0 to be 0: then 1 / (1 / x) = x everywhere
   kSqrt = 6,   // of a non-negative number; elsewhere any value, but always the same one
+  kErf = 7,    // 2 / sqrt(pi) times the integral of exp(-t^2) from 0 to x
 };
 
 template <class D>
@@ -76,6 +77,7 @@ concept Domain = requires(D& d, const typename D::Scalar x, const typename D::In
   { d.Add(x, x) } -> std::same_as<typename D::Scalar>;
   { d.Sub(x, x) } -> std::same_as<typename D::Scalar>;
   { d.Mul(x, x) } -> std::same_as<typename D::Scalar>;
+  { d.Div(x, x) } -> std::same_as<typename D::Scalar>;  // x times kRecip of x.
   { d.Neg(x) } -> std::same_as<typename D::Scalar>;
   { d.Apply(Fn::kExp, x) } -> std::same_as<typename D::Scalar>;
 };

@@ -10,7 +10,9 @@
 #include <vector>
 
 #include "core/base/status.h"
+#include "core/ops/activation.h"
 #include "core/ops/constant.h"
+#include "core/ops/elementary.h"
 #include "core/ops/layout.h"
 #include "core/ops/matmul.h"
 #include "core/ops/normalization.h"
@@ -22,10 +24,12 @@
 namespace tenon::ops {
 
 using Operator = std::variant<Add, Sub, Mul, Neg, Relu, Sigmoid, Tanh, Exp, Reciprocal,  //
+                              Div, Sqrt, Erf, Max, Min, Clip, LeakyRelu, Silu, Gelu,     //
                               MatMul,                                                    //
                               Transpose, Concat, Split, Slice, Pad, Enlarge, Reshape,    //
-                              ReduceSum, ReduceMean, Softmax,                            //
-                              Conv, AveragePool, MaxPool, BatchNormalization,            //
+                              ReduceSum, ReduceMean, ReduceMax, Softmax,                 //
+                              Conv, AveragePool, MaxPool, GlobalAveragePool,             //
+                              BatchNormalization, LayerNormalization, RMSNormalization,  //
                               Fill, Eye, ConvIdentity, PoolKernel,                       //
                               Opaque>;
 

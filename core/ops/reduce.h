@@ -91,6 +91,79 @@ struct ReduceMean {
   }
 };
 
+struct ReduceMax {
+  static constexpr Info kInfo{.wire_id = 33,
+                              .name = "ReduceMax",
+                              .arity_min = 1,
+                              .arity_max = 1,
+                              .nature = Nature::kReduction,
+                              .onnx = {"ReduceMax", 1}};
+  static constexpr auto Fields() {
+    return std::tuple{Field{1, "axis", &ReduceMax::axis},
+                      Field{2, "keepdims", &ReduceMax::keepdims}};
+  }
+  bool operator==(const ReduceMax&) const = default;
+
+  std::int64_t axis = 0;
+  std::int64_t keepdims = 1;
+
+  template <Domain D, class In>
+  Extents<D> Infer(D& d, const In& in) const {
+    return InferReduced(d, in, axis, keepdims);
+  }
+  template <Domain D, class In>
+  typename D::Scalar Element(D& d, const In& in, const At<D>& at) const {
+    using Index = typename D::Index;
+    return d.MaxOver(
+        Short<Index>{in.extent(0, int(axis))},
+        [&](const Short<Index>& k) { return d.Le(d.Const(0), k[0]); },
+        [&](const Short<Index>& k) { return in(0, ReducedIndex<D>(at, axis, keepdims, k[0])); });
+  }
+};
+
+// f at every index that agrees with `at` before `axis`, summed.
+template <Domain D, class In, class F>
+typename D::Scalar SumFrom(D& d, const In& in, int axis, const At<D>& at, const F& f) {
+  if (axis == in.rank(0)) return f(at);
+  return d.Sum(in.extent(0, axis), [&](const typename D::Index& k) {
+    At<D> from = at;
+    from[axis] = k;
+    return SumFrom(d, in, axis + 1, from, f);
+  });
+}
+// 1 / the number of those indices.
+template <Domain D, class In>
+typename D::Scalar InverseCountFrom(D& d, const In& in, int axis) {
+  typename D::Index count = in.extent(0, axis);
+  for (int a = axis + 1; a < in.rank(0); ++a) count = count * in.extent(0, a);
+  return d.InverseOf(count);
+}
+
+// GlobalAveragePool: the mean of each channel of [N, C, ..], whose other axes stay with extent 1.
+struct GlobalAveragePool {
+  static constexpr Info kInfo{.wire_id = 34,
+                              .name = "GlobalAveragePool",
+                              .arity_min = 1,
+                              .arity_max = 1,
+                              .nature = Nature::kReduction,
+                              .onnx = {"GlobalAveragePool", 1}};
+  static constexpr auto Fields() { return std::tuple{}; }
+  bool operator==(const GlobalAveragePool&) const = default;
+
+  template <Domain D, class In>
+  Extents<D> Infer(D& d, const In& in) const {
+    if (!d.Static(in.rank(0) >= 3, "the image has no spatial axis")) return {};
+    Extents<D> out = in.extents(0);
+    for (int a = 2; a < out.size(); ++a) out[a] = d.Const(1);
+    return out;
+  }
+  template <Domain D, class In>
+  typename D::Scalar Element(D& d, const In& in, const At<D>& at) const {
+    const auto total = SumFrom(d, in, 2, at, [&](const At<D>& from) { return in(0, from); });
+    return d.Mul(total, InverseCountFrom(d, in, 2));
+  }
+};
+
 // Softmax along one axis, as in ONNX opset 13: exp(x) / sum of exp(x).
 struct Softmax {
   static constexpr Info kInfo{.wire_id = 32,

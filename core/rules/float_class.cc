@@ -29,7 +29,17 @@ std::uint64_t Mix(std::uint64_t a, std::uint64_t b) {
   return x * 0xc4ceb9fe1a85ec53ull;
 }
 
-enum Tag : std::uint64_t { kLiteral = 1, kInverse, kAdd, kMul, kSum, kMax, kFunction, kLeaf };
+enum Tag : std::uint64_t {
+  kLiteral = 1,
+  kInverse,
+  kAdd,
+  kMul,
+  kSum,
+  kMax,
+  kFunction,
+  kLeaf,
+  kQuotient
+};
 
 // How a kernel computes one element.
 struct Trace {
@@ -118,6 +128,18 @@ struct Computation : eval::ConcreteSizes {
     t.value = {eval::MulMod(a.value.residue, b.value.residue), a.value.approx * b.value.approx};
     return t;
   }
+  // The reciprocal is in it as far as ranges go, and rounded in one step with the product.
+  Trace Div(const Trace& a, const Trace& b) {
+    const Trace inverse = Apply(ops::Fn::kRecip, b);
+    if (a.one) return inverse;
+    if (b.one) return a;
+    Trace t = Mul(a, inverse);
+    t.zero = false;
+    t.uses = Union(a.uses, inverse.uses);
+    t.negative = a.negative != b.negative;
+    t.bits = Mix(Mix(kQuotient, a.unsigned_bits()), b.unsigned_bits()) ^ (t.negative ? kMinus : 0);
+    return t;
+  }
   Trace Apply(ops::Fn f, const Trace& a) {
     if (f == ops::Fn::kRelu) {
       if (a.rectified || PlainZero(a)) return a;
@@ -135,7 +157,11 @@ struct Computation : eval::ConcreteSizes {
     const std::uint64_t application = Mix(Mix(kFunction, 64 + std::uint64_t(f)), a.value.residue);
     // Of constants, such as the number of elements under a window, everybody knows the value.
     t.uses = a.uses == nullptr || a.uses->empty() ? a.uses : With(a.uses, application);
-    t.value = {application % eval::kPrime, 0.5 + double(application >> 40) / 1e8};
+    if (f == ops::Fn::kRecip && a.value.residue != 0) {
+      t.value = {eval::InverseMod(a.value.residue), 1 / a.value.approx};
+    } else {
+      t.value = {application % eval::kPrime, 0.5 + double(application >> 40) / 1e8};
+    }
     return t;
   }
   template <class F>
@@ -161,7 +187,10 @@ struct Computation : eval::ConcreteSizes {
         const Trace x = value(k);
         if (count == 0 || x.value.approx > best.value.approx) best = x;
         t.bits = Mix(t.bits, x.bits);
-        t.uses = Union(t.uses, x.uses);
+        // A 0 among them makes what Relu makes.
+        if (x.bits != Mix(kLiteral, std::bit_cast<std::uint64_t>(0.0))) {
+          t.uses = Union(t.uses, x.uses);
+        }
         t.arithmetic = t.arithmetic || x.arithmetic;
         t.sum = t.sum || x.sum;
         ++count;

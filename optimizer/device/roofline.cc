@@ -26,10 +26,12 @@ double Elements(const graph::Extents& extents) {
 }
 
 // Floating point operations. WorkOf counts each output element as if it were computed alone;
-// Softmax shares its sum along the axis.
+// Softmax and normalizations share their sums along the axes.
 double Flops(const ops::Operator& op, std::span<const graph::Extents> operands,
              const graph::Extents& output) {
   if (std::holds_alternative<ops::Softmax>(op)) return 18 * Elements(output);
+  if (std::holds_alternative<ops::LayerNormalization>(op)) return 8 * Elements(output);
+  if (std::holds_alternative<ops::RMSNormalization>(op)) return 5 * Elements(output);
   if (const auto* fused = std::get_if<ops::Conv>(&op)) {
     ops::Conv plain = *fused;
     plain.residual = 0;

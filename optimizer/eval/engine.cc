@@ -39,7 +39,14 @@ struct Case {
     CHECK(defined.ok());  // The operator fits its operands.
     out = *std::move(defined);
   }
+  void operator()(const ops::Clip&) const { Clip(in[1]->data[0], in[2]->data[0], x(), out); }
   void operator()(const ops::BatchNormalization& o) const { BatchNormalize(o, in, out); }
+  void operator()(const ops::LayerNormalization& o) const {
+    Normalize(o.axis, o.epsilon, /*centred=*/true, in, out);
+  }
+  void operator()(const ops::RMSNormalization& o) const {
+    Normalize(o.axis, o.epsilon, /*centred=*/false, in, out);
+  }
   void operator()(const ops::MatMul&) const { MatMul(x(), *in[1], out); }
   void operator()(const ops::Transpose& o) const {
     const Extents from = StridesOf(x().extents);
@@ -73,6 +80,8 @@ struct Case {
   void operator()(const ops::ReduceMean& o) const {
     ReduceSum(o.axis, 1 / double(x().extents[int(o.axis)]), x(), out);
   }
+  void operator()(const ops::ReduceMax& o) const { ReduceMax(o.axis, x(), out); }
+  void operator()(const ops::GlobalAveragePool&) const { GlobalAveragePool(x(), out); }
   void operator()(const ops::Softmax& o) const { Softmax(o.axis, x(), out); }
   void operator()(const ops::Conv& o) const { Convolve(o, in, out); }
   void operator()(const ops::AveragePool& o) const { AveragePool(o, x(), out); }

@@ -32,12 +32,18 @@ bool Unary(const ops::Operator& op, const Values& x, Values& out);
 bool Binary(const ops::Operator& op, const Values& a, const Values& b, Values& out);
 void BatchNormalize(const ops::BatchNormalization& op, std::span<const Values* const> in,
                     Values& out);
+void Clip(double low, double high, const Values& x, Values& out);
+// LayerNormalization, or (not centred) RMSNormalization: x, scale [, bias].
+void Normalize(std::int64_t axis, double epsilon, bool centred, std::span<const Values* const> in,
+               Values& out);
 
 void MatMul(const Values& a, const Values& b, Values& out);                          // gemm.cc
 void Convolve(const ops::Conv& op, std::span<const Values* const> in, Values& out);  // window.cc
 void AveragePool(const ops::AveragePool& op, const Values& x, Values& out);          // window.cc
 void MaxPool(const ops::MaxPool& op, const Values& x, Values& out);                  // window.cc
 void ReduceSum(std::int64_t axis, double scale, const Values& x, Values& out);       // reduce.cc
+void ReduceMax(std::int64_t axis, const Values& x, Values& out);                     // reduce.cc
+void GlobalAveragePool(const Values& x, Values& out);                                // reduce.cc
 void Softmax(std::int64_t axis, const Values& x, Values& out);                       // reduce.cc
 
 }  // namespace tenon::optimizer

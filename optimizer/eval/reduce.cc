@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "optimizer/eval/kernels.h"
 
@@ -29,6 +30,29 @@ void ReduceSum(std::int64_t axis, double scale, const Values& x, Values& out) {
       for (std::int64_t i = 0; i < s.inner; ++i) to[i] += from[i];
     }
     for (std::int64_t i = 0; i < s.inner; ++i) to[i] *= scale;
+  }
+}
+
+void ReduceMax(std::int64_t axis, const Values& x, Values& out) {
+  const Axis s = Around(x.extents, axis);
+  const double* from = x.data.data();
+  for (std::int64_t o = 0; o < s.outer; ++o) {
+    double* to = out.data.data() + o * s.inner;
+    for (std::int64_t i = 0; i < s.inner; ++i) to[i] = -std::numeric_limits<double>::infinity();
+    for (std::int64_t k = 0; k < s.length; ++k, from += s.inner) {
+      for (std::int64_t i = 0; i < s.inner; ++i) {
+        to[i] = from[i] > to[i] || std::isnan(from[i]) ? from[i] : to[i];
+      }
+    }
+  }
+}
+
+void GlobalAveragePool(const Values& x, Values& out) {
+  const std::size_t length = x.data.size() / out.data.size();
+  for (std::size_t c = 0; c < out.data.size(); ++c) {
+    double total = 0;
+    for (std::size_t k = c * length; k < (c + 1) * length; ++k) total += x.data[k];
+    out.data[c] = total / double(length);
   }
 }
 

@@ -142,9 +142,58 @@ struct Emitter::OperatorCase {
           "{} cannot be written to an ONNX file: optimizer/onnx/emit.cc has no case for it",
           Op::kInfo.name));
     } else {
+      if (e.opset_ < Op::kInfo.onnx.since_opset) {
+        return NoForm(Op::kInfo.name, e.opset_, "the operator came later");
+      }
       e.Add(Op::kInfo.onnx.op_type, in, out);
       return OkStatus();
     }
+  }
+
+  Status operator()(const ops::LeakyRelu& op) const {
+    SetFloat(e.Add("LeakyRelu", in, out), "alpha", op.alpha);
+    return OkStatus();
+  }
+
+  // Before opset 11 the bounds are attributes; bounds that are computed make a Max and a Min.
+  Status operator()(const ops::Clip&) const {
+    if (e.opset_ >= 11) {
+      e.Add("Clip", in, out);
+      return OkStatus();
+    }
+    const auto bound = [&](int k) -> const ops::Fill* {
+      const graph::Node& n = e.graph_.node(node().operands[std::size_t(k)]);
+      return n.is_input() ? nullptr : std::get_if<ops::Fill>(n.op.get());
+    };
+    if (bound(1) != nullptr && bound(2) != nullptr) {
+      onnx::NodeProto& n = e.Add("Clip", {in[0]}, out);
+      SetFloat(n, "min", bound(1)->value);
+      SetFloat(n, "max", bound(2)->value);
+      return OkStatus();
+    }
+    if (e.opset_ < 8) return NoForm("Clip", e.opset_, "its bounds are computed");
+    const std::string above = e.Fresh(out + "_above");
+    e.Add("Max", {in[0], in[1]}, above);
+    e.Add("Min", {above, in[2]}, out);
+    return OkStatus();
+  }
+
+  Status operator()(const ops::Silu& op) const { return e.Expand(op, id, in, out); }
+  Status operator()(const ops::Gelu& op) const { return e.Expand(op, id, in, out); }
+  Status operator()(const ops::RMSNormalization& op) const { return e.Expand(op, id, in, out); }
+  // Parameters of other shapes are allowed and not widely implemented.
+  Status operator()(const ops::LayerNormalization& op) const {
+    bool fits = e.opset_ >= 17;
+    for (int k = 1; k < int(in.size()); ++k) {
+      const int first = int(op.axis), rank = operand(0).size();
+      fits = fits && operand(k).size() == rank - first;
+      for (int a = first; fits && a < rank; ++a) fits = operand(k)[a - first] == operand(0)[a];
+    }
+    if (!fits) return e.Expand(op, id, in, out);
+    onnx::NodeProto& n = e.Add("LayerNormalization", in, out);
+    SetInt(n, "axis", op.axis);
+    SetFloat(n, "epsilon", op.epsilon);
+    return OkStatus();
   }
 
   Status operator()(const ops::Transpose& op) const {
@@ -233,8 +282,11 @@ struct Emitter::OperatorCase {
     SetInt(*n, "keepdims", op.keepdims);
     return OkStatus();
   }
-  Status operator()(const ops::ReduceMean& op) const {
-    onnx::NodeProto& n = e.Add("ReduceMean", in, out);
+  Status operator()(const ops::ReduceMean& op) const { return Reduced("ReduceMean", op); }
+  Status operator()(const ops::ReduceMax& op) const { return Reduced("ReduceMax", op); }
+  template <class Op>
+  Status Reduced(std::string_view type, const Op& op) const {
+    onnx::NodeProto& n = e.Add(type, in, out);
     SetInts(n, "axes", {op.axis});
     SetInt(n, "keepdims", op.keepdims);
     return OkStatus();

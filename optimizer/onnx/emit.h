@@ -45,6 +45,16 @@ class Emitter {
   // The name of an int64 vector; equal ones are one.
   std::string Ints(const std::vector<std::int64_t>& values);
 
+  // Operators without a node of their own, as what they are made of; FailedPrecondition as in Emit.
+  // (emit_derived.cc)
+  class Steps;
+  Status Expand(const ops::Silu& op, graph::NodeId id, const Inputs& in, const std::string& out);
+  Status Expand(const ops::Gelu& op, graph::NodeId id, const Inputs& in, const std::string& out);
+  Status Expand(const ops::LayerNormalization& op, graph::NodeId id, const Inputs& in,
+                const std::string& out);
+  Status Expand(const ops::RMSNormalization& op, graph::NodeId id, const Inputs& in,
+                const std::string& out);
+
   const graph::Graph& graph_;
   const int opset_;
   std::unordered_set<std::string>& taken_;

@@ -107,7 +107,12 @@ bool IsAlias(const Reader& reader, std::string_view op_type);
 // The hooks, by file.
 // understand_pointwise.cc
 Meaning UnderstandPointwise(Reader& r, const ops::Operator& op);
-Meaning UnderstandSum(Reader& r);
+// Any number of operands, folded by `op` from the left.
+Meaning UnderstandFold(Reader& r, const ops::Operator& op);
+Meaning UnderstandLeakyRelu(Reader& r);
+Meaning UnderstandClip(Reader& r);
+Meaning UnderstandPow(Reader& r);
+Meaning UnderstandLayerNormalization(Reader& r);
 Meaning UnderstandBatchNormalization(Reader& r);
 // understand_matmul.cc
 Meaning UnderstandMatMul(Reader& r);
@@ -131,5 +136,7 @@ Meaning UnderstandMaxPool(Reader& r);
 Meaning UnderstandSoftmax(Reader& r);
 Meaning UnderstandReduceSum(Reader& r);
 Meaning UnderstandReduceMean(Reader& r);
+Meaning UnderstandReduceMax(Reader& r);
+Meaning UnderstandGlobalMaxPool(Reader& r);
 
 }  // namespace tenon::optimizer

@@ -5,9 +5,9 @@
 namespace tenon::optimizer {
 namespace {
 
-// A reduction over several axes is one over each of them: for a sum, and for a mean because all
-// slices along an axis have the same length. From the last axis on, so that dropping one does not
-// renumber the others.
+// A reduction over several axes is one over each of them: for a sum or a maximum, and for a mean
+// because all slices along an axis have the same length. From the last axis on, so that dropping
+// one does not renumber the others.
 template <class Op>
 Meaning Reduce(Reader& r, std::optional<std::vector<std::int64_t>> axes) {
   const std::int64_t keepdims = r.Int("keepdims", 1);
@@ -56,5 +56,13 @@ Meaning UnderstandReduceSum(Reader& r) {
 }
 
 Meaning UnderstandReduceMean(Reader& r) { return Reduce<ops::ReduceMean>(r, r.Ints("axes")); }
+Meaning UnderstandReduceMax(Reader& r) { return Reduce<ops::ReduceMax>(r, r.Ints("axes")); }
+
+Meaning UnderstandGlobalMaxPool(Reader& r) {
+  if (r.rank(0) < 3) return {r.Refuse("the image has no spatial axis")};
+  graph::NodeId out = r.in(0);
+  for (int a = 2; a < r.rank(0); ++a) out = r.Add(ops::ReduceMax{.axis = a}, {out});
+  return {out};
+}
 
 }  // namespace tenon::optimizer

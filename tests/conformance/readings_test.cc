@@ -50,7 +50,8 @@ bool IsRing(const ops::Operator& op) {
     if (f != nullptr && *f != ops::Activation::kNone && *f != ops::Activation::kRelu) return false;
   }
   for (std::string_view function :
-       {"Sigmoid", "Tanh", "Exp", "Reciprocal", "Softmax", "BatchNormalization"}) {
+       {"Sigmoid", "Tanh", "Exp", "Reciprocal", "Softmax", "BatchNormalization", "Div", "Sqrt",
+        "Erf", "LeakyRelu", "Silu", "Gelu", "LayerNormalization", "RMSNormalization"}) {
     if (ops::NameOf(op) == function) return false;
   }
   return true;
@@ -59,8 +60,9 @@ bool IsRing(const ops::Operator& op) {
 TEST(ConformanceTest, DoublesAndExactNumbersAgree) {
   test::Draw draw(1);
   ForEachSample([&](const Sample& s) {
-    // Variances must be positive.
-    const double shift = ops::NameOf(s.op) == "BatchNormalization" ? 4 : 0;
+    // Variances, and what has a root, must be positive.
+    const bool root = ops::NameOf(s.op) == "BatchNormalization" || ops::NameOf(s.op) == "Sqrt";
+    const double shift = root ? 4 : 0;
     std::vector<eval::Tensor<double>> doubles;
     std::vector<eval::Tensor<eval::Exact>> exacts;
     for (const graph::Extents& e : s.operands) {

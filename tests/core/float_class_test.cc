@@ -41,6 +41,17 @@ TEST(FloatClassTest, DataMovementIsExact) {
       "given x[n,c,h,w] y[m,c,h,w] source Concat(MaxPool(x, kernel_shape=[2,2]), "
       "MaxPool(y, kernel_shape=[2,2]), axis=0) target "
       "MaxPool(Concat(x, y, axis=0), kernel_shape=[2,2])",
+      "given a[m,n] b[m,n] source Transpose(Max(a, b)) target Max(Transpose(a), Transpose(b))",
+      "given a[m,n] b[m,n] source Transpose(Div(a, b)) target Div(Transpose(a), Transpose(b))",
+      "given a[m,n] b[m,n] source Div(Neg(a), b) target Neg(Div(a, b))",
+      "given a[m,n] b[m,n] source Min(a, b) target Neg(Max(Neg(a), Neg(b)))",
+      "given a[m,n] source Div(Fill(shape=[1,1], value=1), a) target Reciprocal(a)",
+      "given a[m,n] source Div(a, Fill(shape=[1,1], value=1)) target a",
+      "given a[m,n] source Gelu(Transpose(a)) target Transpose(Gelu(a))",
+      "given a[m,n] source Silu(a) target Mul(a, Sigmoid(a))",
+      "given a[m,n] l[] h[] source Clip(a, l, h) target Min(Max(a, l), h)",
+      "given a[m,n] b[k,n] source ReduceMax(Concat(a, b, axis=0), axis=1) target "
+      "Concat(ReduceMax(a, axis=1), ReduceMax(b, axis=1), axis=0)",
   };
   for (const char* text : exact) EXPECT_EQ(Of(text), FloatClass::kExact) << text;
 }
@@ -64,6 +75,14 @@ TEST(FloatClassTest, ReorderedArithmeticIsFinite) {
       "given a[m,n] b[m,n] source Softmax(Add(a, b), axis=1) target Softmax(Add(b, a), axis=1)",
       "given a[m,n] source Add(a, a) target Mul(a, Fill(shape=[m,n], value=2))",
       "given a[m,n] b[n,k] source Relu(MatMul(Relu(a), Relu(b))) target MatMul(Relu(a), Relu(b))",
+      // One rounding or two.
+      "given a[m,n] b[m,n] source Div(a, b) target Mul(a, Reciprocal(b))",
+      "given a[m,n] b[m,n] c[m,1] source Div(Add(a, b), c) target Add(Div(a, c), Div(b, c))",
+      // Zeros of different signs count as equal, and either may be the result.
+      "given a[m,n] b[m,n] source Max(a, b) target Max(b, a)",
+      "given a[m,n] source Max(a, Fill(shape=[], value=0)) target Relu(a)",
+      "given x[n,c,h,w] source GlobalAveragePool(x) target "
+      "ReduceMean(ReduceMean(x, axis=3), axis=2)",
       // Batch normalisation as a convolution's scale: the same reciprocals.
       "given x[n,c,h,w] s[c] b[c] mean[c] var[c] source "
       "BatchNormalization(Add(x, x), s, b, mean, var) target "
@@ -91,6 +110,12 @@ TEST(FloatClassTest, WhatRemovesAnOperationOrAnInputIsDomain) {
       "pads=[1,1,1,1]) "
       "target x",
       "given a[m,n] b[m,n] source Add(Sub(a, b), b) target a",
+      "given a[m,n] b[m,n] c[m,n] source Div(Div(a, b), c) target Div(a, Mul(b, c))",
+      "given a[m,n] b[m,n] source Mul(Div(a, Exp(b)), Exp(b)) target a",
+      "given a[m,n] b[m,n] source Max(a, b) target Add(b, Relu(Sub(a, b)))",  // inf - inf
+      "given a[m,n] source Mul(Sqrt(Exp(a)), Sqrt(Exp(a))) target Exp(a)",
+      "given a[m,n] c[m,1] g[n] source LayerNormalization(Add(a, c), g) target "
+      "LayerNormalization(a, g)",
       // A negative zero.
       "given a[m,n] source Neg(Pad(a, begins=[0,0], ends=[0,1])) target "
       "Pad(Neg(a), begins=[0,0], ends=[0,1])",

@@ -96,6 +96,27 @@ TEST_F(PolyTest, WhatASumDividesIsDivided) {
   }
 }
 
+TEST_F(PolyTest, DivisionsWithinDivisionsAreOne) {
+  const Poly n = Poly::Var(a) + 1, m = Poly::Var(b);
+  EXPECT_TRUE(symbols.FloorDiv(symbols.FloorDiv(n, 2), 3) == symbols.FloorDiv(n, 6));
+  EXPECT_TRUE(symbols.FloorDiv(symbols.FloorDiv(n, 2) + m, 3) == symbols.FloorDiv(n + m + m, 6));
+  EXPECT_TRUE(symbols.FloorDiv(symbols.FloorDiv(symbols.FloorDiv(n, 2), 2), 2) ==
+              symbols.FloorDiv(n, 8));
+  // Not by a multiple of a division, and not where two meet.
+  EXPECT_FALSE(symbols.FloorDiv(Poly(2) * symbols.FloorDiv(n, 3), 5) ==
+               symbols.FloorDiv(Poly(2) * n, 15));
+  std::vector<std::int64_t> values(symbols.size(), 0);
+  for (std::int64_t x = -20; x <= 20; ++x) {
+    for (std::int64_t y = -3; y <= 3; ++y) {
+      values[a] = x;
+      values[b] = y;
+      const auto floor = [](std::int64_t p, std::int64_t q) { return p / q - (p % q < 0 ? 1 : 0); };
+      const auto v = symbols.Eval(symbols.FloorDiv(symbols.FloorDiv(n, 2) + m, 3), values);
+      EXPECT_EQ(v, floor(floor(x + 1, 2) + y, 3)) << x << " " << y;
+    }
+  }
+}
+
 TEST_F(PolyTest, OverflowAndHighDegreeAreContagious) {
   const Poly big(INT64_MAX);
   EXPECT_FALSE((big + 1).valid());

@@ -40,6 +40,9 @@ TEST(EngineTest, AgreesWithTheDefinitionOfEveryOperator) {
       if (std::holds_alternative<ops::BatchNormalization>(s.op)) {
         for (double& v : operands[4].data) v = std::fabs(v);  // A variance.
       }
+      if (std::holds_alternative<ops::Sqrt>(s.op)) {
+        for (double& v : operands[0].data) v = std::fabs(v);
+      }
       ExpectSame(s.op, operands, s.output, s.Text());
     }
   }
@@ -81,6 +84,58 @@ TEST(EngineTest, ConvolutionsOfManyForms) {
 TEST(EngineTest, ColumnsInSeveralBlocksGiveTheSameConvolution) {
   const Values x = Random({1, 64, 40, 40}, 5), w = Random({3, 64, 3, 3}, 6);
   ExpectSame(ops::Conv{.pads = {1, 1, 1, 1}}, {x, w}, {1, 3, 40, 40}, "conv");
+}
+
+// Infinities, NaN, zeros of both signs and what is next to them, in all pairs.
+TEST(EngineTest, SpecialNumbersGoWhereTheDefinitionSendsThem) {
+  const double special[] = {INFINITY, -INFINITY, NAN, 0.0, -0.0, 1, -1, 5e-324, -5e-324, 1e308};
+  Values x{{100}, {}}, y{{100}, {}};
+  for (const double a : special) {
+    for (const double b : special) {
+      x.data.push_back(a);
+      y.data.push_back(b);
+    }
+  }
+  const Values low{{}, {-2}}, high{{}, {3}};
+  for (const ops::Operator& op : {ops::Operator(ops::Max{}), ops::Operator(ops::Min{}),
+                                  ops::Operator(ops::Div{}), ops::Operator(ops::Add{})}) {
+    ExpectSame(op, {x, y}, {100}, std::string(ops::NameOf(op)));
+  }
+  for (const ops::Operator& op :
+       {ops::Operator(ops::LeakyRelu{}), ops::Operator(ops::Relu{}), ops::Operator(ops::Sqrt{}),
+        ops::Operator(ops::Erf{}), ops::Operator(ops::Silu{}), ops::Operator(ops::Gelu{}),
+        ops::Operator(ops::Reciprocal{}), ops::Operator(ops::Exp{})}) {
+    ExpectSame(op, {x}, {100}, std::string(ops::NameOf(op)));
+  }
+  ExpectSame(ops::Clip{}, {x, low, high}, {100}, "Clip");
+  // Rows with and without a NaN.
+  x.extents = {10, 10};
+  ExpectSame(ops::ReduceMax{.axis = 0}, {x}, {1, 10}, "ReduceMax");
+  ExpectSame(ops::ReduceMax{.axis = 1}, {x}, {10, 1}, "ReduceMax");
+}
+
+TEST(EngineTest, DerivedOperatorsHaveTheValuesOfTables) {
+  const auto at = [](const ops::Operator& op, double v) {
+    const Values x{{1}, {v}};
+    const Values* in[] = {&x};
+    const auto y = Apply(op, in, {1});
+    EXPECT_TRUE(y.ok());
+    return y.ok() ? y->data[0] : NAN;
+  };
+  EXPECT_NEAR(at(ops::Gelu{}, 1), 0.8413447460685429, 1e-15);
+  EXPECT_NEAR(at(ops::Gelu{}, -2), -0.04550026389635842, 1e-15);
+  EXPECT_NEAR(at(ops::Gelu{.approximate = 1}, 1), 0.8411919906082768, 1e-15);
+  EXPECT_NEAR(at(ops::Silu{}, 1), 0.7310585786300049, 1e-15);
+  EXPECT_NEAR(at(ops::Erf{}, 0.5), 0.5204998778130465, 1e-15);
+  EXPECT_NEAR(at(ops::LeakyRelu{.alpha = 0.2}, -3), -0.6, 1e-15);
+  const Values x{{1, 4}, {1, 2, 3, 6}}, one{{1}, {1}};
+  const Values* in[] = {&x, &one};
+  const auto layer = Apply(ops::LayerNormalization{.epsilon = 0.5}, in, {1, 4});
+  ASSERT_TRUE(layer.ok());
+  EXPECT_NEAR(layer->data[3], 3 / std::sqrt(3.5 + 0.5), 1e-15);  // Mean 3, variance 3.5.
+  const auto rms = Apply(ops::RMSNormalization{.epsilon = 0.5}, in, {1, 4});
+  ASSERT_TRUE(rms.ok());
+  EXPECT_NEAR(rms->data[0], 1 / std::sqrt(12.5 + 0.5), 1e-15);
 }
 
 TEST(EngineTest, SoftmaxDoesNotOverflow) {

@@ -16,6 +16,17 @@ std::string Text(const graph::Extents& extents) {
   return out;
 }
 
+// What older opsets cannot say.
+bool HasForm(const ops::Operator& op, int opset) {
+  if (const auto* slice = std::get_if<ops::Slice>(&op)) return opset >= 10 || slice->step == 1;
+  if (const auto* gelu = std::get_if<ops::Gelu>(&op)) return opset >= 9 || gelu->approximate == 1;
+  if (std::holds_alternative<ops::Erf>(op)) return opset >= 9;
+  const bool broadcasts = std::holds_alternative<ops::Max>(op) ||
+                          std::holds_alternative<ops::Min>(op) ||
+                          std::holds_alternative<ops::Clip>(op);
+  return opset >= 8 || !broadcasts;
+}
+
 class EmitTest : public ::testing::TestWithParam<int> {};
 
 TEST_P(EmitTest, EveryOperatorIsReadBackAsWhatItWas) {
@@ -26,8 +37,7 @@ TEST_P(EmitTest, EveryOperatorIsReadBackAsWhatItWas) {
   for (const ops::Operator& listed : ops::AllOperators()) {
     if (ops::IsOpaque(listed)) continue;
     for (tenon::test::Sample& s : tenon::test::Samples(listed, 8)) {
-      const auto* slice = std::get_if<ops::Slice>(&s.op);
-      if (GetParam() < 10 && slice != nullptr && slice->step != 1) continue;  // Has no form.
+      if (!HasForm(s.op, GetParam())) continue;
       lines << 'm' << samples.size() << ' ' << GetParam();
       for (const graph::Extents& e : s.operands) lines << ' ' << Text(e);
       lines << " -> " << Text(s.output) << '\n';
@@ -91,6 +101,27 @@ TEST_F(RewriteTest, FusedConvolutionsAreTakenApart) {
                        {g.input_node(0), g.input_node(1), g.input_node(2), g.input_node(3)});
   ASSERT_TRUE(y.ok()) << y.status();
   EXPECT_EQ(Written(model, g, *y), "Conv Add Relu\n");
+}
+
+TEST_F(RewriteTest, ClipWithConstantBoundsHasAttributesInOldOpsets) {
+  for (const auto& [opset, written] : {std::pair{7, "Clip\n"}, std::pair{13, "Clip\n"}}) {
+    Model model = Start("2x3 -> 2x3", opset);
+    graph::Graph g = model.graph();
+    const auto low = g.Add(ops::Fill{.shape = {}, .value = -1}, std::vector<graph::NodeId>{});
+    const auto high = g.Add(ops::Fill{.shape = {}, .value = 2}, std::vector<graph::NodeId>{});
+    EXPECT_EQ(Written(model, g, *g.Add(ops::Clip{}, {g.input_node(0), *low, *high})), written);
+  }
+}
+
+TEST_F(RewriteTest, LayerNormalizationIsTakenApartBeforeOpset17) {
+  for (const auto& [opset, written] :
+       {std::pair{13, "ReduceMean Sub Mul ReduceMean Add Sqrt Div Mul\n"},
+        std::pair{17, "LayerNormalization\n"}}) {
+    Model model = Start("2x3 3 -> 2x3", opset);
+    graph::Graph g = model.graph();
+    const auto y = g.Add(ops::LayerNormalization{}, {g.input_node(0), g.input_node(1)});
+    EXPECT_EQ(Written(model, g, *y), written);
+  }
 }
 
 TEST_F(RewriteTest, AllPartsOfASplitAreOneNode) {

@@ -164,7 +164,7 @@ TEST_F(StructureTest, WhatHasNoDescriptionIsOpaque) {
                            "custom_domain", "functions", "optional_inputs"}) {
     EXPECT_GE(test::OpaqueCount(Load(name).graph()), 1) << name;
   }
-  for (const char* name : {"halves", "doubles", "dynamic", "ir3"}) {
+  for (const char* name : {"halves", "doubles", "dynamic", "ir3", "optional_bounds"}) {
     EXPECT_GE(Load(name).understood_node_count(), 3) << name;
   }
 }

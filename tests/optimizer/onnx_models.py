@@ -245,8 +245,11 @@ def structure(folder):
         [x], [y], {"ratio": np.array(0.5, np.float32), "mode": np.array(True)})
     put("random", training)
     put("optional_inputs", model_of(
-        [n("Relu", ["x"], ["r"]), n("Clip", ["r", "", "six"], ["y"])], [x], [y],
-        {"six": np.array(6, np.float32)}))
+        [n("Relu", ["x"], ["r"]), n("Resize", ["r", "", "scales"], ["y"])], [x], [y],
+        {"scales": np.ones(2, np.float32)}))
+    put("optional_bounds", model_of(
+        [n("Relu", ["x"], ["r"]), n("Clip", ["r", "", "six"], ["c"]),
+         n("Clip", ["c", "six"], ["y"])], [x], [y], {"six": np.array(6, np.float32)}))
     newer = model_of([n("Relu", ["x"], ["r"]), n("Relu", ["r"], ["y"])], [x], [y], opset=19, ir=9)
     put("newer_opset", newer, check=False)
     older = model_of([n("Relu", ["x"], ["y"])], [x], [y], opset=6)

@@ -149,6 +149,8 @@ class Number {
         return 1 / x;
       case ops::Fn::kSqrt:
         return std::sqrt(x);
+      case ops::Fn::kErf:
+        return std::erf(x);
     }
     return x;
   }

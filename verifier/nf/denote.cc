@@ -78,6 +78,9 @@ class NfDomain {
     return Plus(a, s_.fault == Fault::kSubIsAdd ? b : Scale(b, -1));
   }
   Scalar Mul(const Scalar& a, const Scalar& b) { return s_.Product(a, b); }
+  Scalar Div(const Scalar& a, const Scalar& b) {
+    return s_.Product(a, nf::Apply(ops::Fn::kRecip, b));
+  }
   Scalar Neg(const Scalar& a) { return s_.fault == Fault::kNegIsNothing ? a : Scale(a, -1); }
   Scalar Apply(ops::Fn fn, const Scalar& a) {
     return nf::Apply(s_.fault == Fault::kOneFunction ? ops::Fn::kSigmoid : fn, a);

@@ -20,6 +20,9 @@ enum class Fault : std::uint8_t {
   kReluIsLinear,            // Relu of anything is taken for non-negative.
   kCancelReciprocals,       // x * 1/x is taken for 1 also where x may be 0.
   kIgnoreOffsets,           // Constants within accesses are dropped.
+  kRootOfAnything,          // sqrt(x)^2 is taken for x also where x may be negative.
+  kMaximumForgets,          // Of two values the maximum is the first.
+  kClampIsRelu,             // max(x, c) is taken for Relu(x) whatever c is.
   // What the operators mean.
   kSumIsOneShort,     // Sums leave their last element out.
   kSubIsAdd,          // A difference is a sum.

@@ -2,9 +2,10 @@
 //
 //   Relu(0) = 0; Relu(x) = x where x is a sum of products of non-negative factors;
 //   Relu(c x) = c Relu(x) for a non-negative factor c; Relu(-x) = Relu(x) - x
-//   tanh(0) = 0; sigmoid(0) = 1/2; sqrt(0) = 0; exp(0) = 1
+//   tanh(0) = 0; sigmoid(0) = 1/2; sqrt(0) = 0; exp(0) = 1; erf(0) = 0
+//   sqrt(x) sqrt(x) = x and its reciprocal, where x is a sum of products of non-negative factors
 //   exp(a + b) = exp(a) exp(b); exp(-a) = 1 / exp(a)
-//   fn(max of x) = max of fn(x) for Relu, sigmoid, tanh and exp, which are monotone
+//   fn(max of x) = max of fn(x) for Relu, sigmoid, tanh, exp and erf, which are monotone
 //   1 / (a b) = (1/a) (1/b); 1 / (1/a) = a; 1 / n for a number n other than 0
 //
 // The laws of the reciprocal hold for the total function with 1/0 = 0. All are identities over the
@@ -59,6 +60,7 @@ Normalizer::Outcome Normalizer::Function(const Atom& a, const Guards& context) {
   Nf inner = Normalize(*a.body, context);
   if (const auto undecided = Undecided(inner, {}, context)) return Outcome::SplitBy(*undecided);
   for (Term& t : inner) Canonical(t, context);
+  inner = Collected(inner);
   std::stable_sort(inner.begin(), inner.end(),
                    [&](const Term& x, const Term& y) { return CanonicalBefore(s_, x, y); });
   const bool monotone = a.fn != Fn::kRecip && a.fn != Fn::kSqrt;
@@ -75,6 +77,7 @@ Normalizer::Outcome Normalizer::Function(const Atom& a, const Guards& context) {
       return Recip(inner, context);
     case Fn::kTanh:
     case Fn::kSqrt:
+    case Fn::kErf:
       if (inner.empty()) return Outcome::Expand({});
       break;
     case Fn::kSigmoid:
@@ -112,6 +115,34 @@ Normalizer::Outcome Normalizer::Relu(const Nf& inner, const Guards& context) {
     }
   }
   return Outcome::Is(Lift(HeadInfo::Kind::kFunction, Fn::kRelu, inner));
+}
+
+std::optional<Nf> Normalizer::SquaredRoot(const Term& t) {
+  for (std::size_t k = 0; k < t.atoms.size(); ++k) {
+    const Atom& a = t.atoms[k];
+    const auto again =
+        std::find(t.atoms.begin() + static_cast<std::ptrdiff_t>(k) + 1, t.atoms.end(), a);
+    if (again == t.atoms.end()) continue;
+    HeadInfo root = s_.heads[static_cast<std::size_t>(a.head)];
+    const bool inverse = root.kind == HeadInfo::Kind::kRecipOf;
+    if (inverse) root = s_.heads[static_cast<std::size_t>(root.of)];
+    const bool is_root = root.kind == HeadInfo::Kind::kFunction && root.fn == Fn::kSqrt;
+    if (!is_root || (!root.non_negative && s_.fault != Fault::kRootOfAnything)) continue;
+    base::Symbols::Substitution arguments;
+    for (std::size_t q = 0; q < a.index.size(); ++q) {
+      arguments[s_.Param(static_cast<int>(q))] = a.index[q];
+    }
+    Nf square;
+    for (const Term& u : root.body) {
+      if (auto v = s_.Substitute(s_.Renamed(u), arguments)) square.push_back(*std::move(v));
+    }
+    if (inverse) square = nf::Apply(Fn::kRecip, std::move(square));
+    Term rest = t;
+    rest.atoms.erase(rest.atoms.begin() + (again - t.atoms.begin()));
+    rest.atoms.erase(rest.atoms.begin() + static_cast<std::ptrdiff_t>(k));
+    return s_.Product({rest}, square);
+  }
+  return std::nullopt;
 }
 
 Normalizer::Outcome Normalizer::Exp(const Nf& inner) {

@@ -180,6 +180,25 @@ bool CanonicalBefore(const Session& s, const Term& a, const Term& b) {
   return false;
 }
 
+Nf Normalizer::Collected(const Nf& nf) {
+  Nf out, spelled;
+  for (const Term& t : nf) {
+    Term local = WithLocalBinders(s_, t);
+    local.coefficient = 1;
+    const auto same = std::find_if(spelled.begin(), spelled.end(),
+                                   [&](const Term& u) { return SameSpelling({u}, {local}); });
+    if (same == spelled.end()) {
+      spelled.push_back(std::move(local));
+      out.push_back(t);
+    } else {
+      Term& first = out[static_cast<std::size_t>(same - spelled.begin())];
+      first.coefficient = first.coefficient + t.coefficient;
+    }
+  }
+  std::erase_if(out, [](const Term& t) { return t.coefficient.is_zero(); });
+  return out;
+}
+
 Atom Normalizer::Lift(HeadInfo::Kind kind, ops::Fn fn, const Nf& inner) {
   Nf sorted = inner;
   for (Term& t : sorted) std::sort(t.atoms.begin(), t.atoms.end(), Before);
@@ -248,6 +267,10 @@ void Normalizer::LearnSigns(HeadInfo& head) {
     }
   };
   const auto non_negative = [&](const Term& t) { return NonNegative(t, {}); };
+  // A sum of what is not negative, one of which is positive.
+  const auto positive_sum = [&] {
+    return all(non_negative) && std::any_of(head.body.begin(), head.body.end(), positive);
+  };
   switch (head.kind) {
     case HeadInfo::Kind::kFunction:
       switch (head.fn) {
@@ -259,16 +282,21 @@ void Normalizer::LearnSigns(HeadInfo& head) {
           head.positive = true;
           break;
         case ops::Fn::kRecip:
-          head.positive = !head.body.empty() && all(positive);
+          head.positive = positive_sum();
           break;
         case ops::Fn::kSqrt:
+          head.positive = positive_sum();
           head.non_negative = all(non_negative);
           break;
         case ops::Fn::kTanh:
+        case ops::Fn::kErf:
           break;
       }
       break;
     case HeadInfo::Kind::kSum:
+      head.positive = positive_sum();
+      head.non_negative = all(non_negative);
+      break;
     case HeadInfo::Kind::kMax:
       head.positive = !head.body.empty() && all(positive);
       head.non_negative = all(non_negative);

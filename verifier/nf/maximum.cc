@@ -13,11 +13,7 @@
 namespace tenon::nf {
 namespace {
 
-struct Family {
-  std::vector<Symbol> binders;
-  Guards guards;
-  Nf value;
-};
+using Family = Normalizer::Family;
 
 bool IsOneMaximum(const Nf& value) {
   return value.size() == 1 && value[0].coefficient == 1 && value[0].binders.empty() &&
@@ -50,6 +46,57 @@ Rational CommonFactor(const std::vector<Family>& families) {
 
 }  // namespace
 
+// A binder that nothing is read at and that has a value: every one of its members is the same.
+void Normalizer::DropUnused(Term& member, const Guards& context) {
+  const std::vector<Symbol> binders = member.binders;
+  for (const Symbol b : binders) {
+    const bool is_read = std::any_of(member.atoms.begin(), member.atoms.end(), [&](const Atom& a) {
+      return std::any_of(a.index.begin(), a.index.end(),
+                         [&](const Poly& p) { return p.Mentions(b, s_.symbols); });
+    });
+    if (is_read) continue;
+    std::optional<Poly> lower, upper;
+    Guards rest;
+    bool simple = true;
+    for (const base::Condition& c : member.guards) {
+      const auto unit = c.p.LinearCoefficient(b, s_.symbols);
+      if (unit == 0) {
+        rest.push_back(c);
+        continue;
+      }
+      std::optional<Poly>& bound = unit == 1 ? lower : upper;
+      simple =
+          simple && (unit == 1 || unit == -1) && !bound && c.kind == base::Condition::Kind::kGe0;
+      bound = unit == 1 ? Poly::Var(b) - c.p : c.p + Poly::Var(b);
+    }
+    if (!simple || !lower || !upper) continue;
+    if (!s_.facts.Implied(Joined(context, rest), base::Ge(*upper, *lower))) continue;
+    std::erase(member.binders, b);
+    member.guards = std::move(rest);
+  }
+}
+
+// Of a single value and 0: Relu of the value.
+std::optional<Term> Normalizer::Rectified(const std::vector<Family>& families,
+                                          const Guards& context) {
+  const auto is_zero = [&](const Family& f) {
+    const bool constant = f.value.size() == 1 && f.value[0].atoms.empty();
+    return f.value.empty() || (s_.fault == Fault::kClampIsRelu && constant);
+  };
+  if (families.size() != 2 || is_zero(families[0]) == is_zero(families[1])) return std::nullopt;
+  std::optional<Term> out;
+  for (const Family& f : families) {
+    Term one = Apply(ops::Fn::kRelu, f.value)[0];
+    one.binders = f.binders;
+    one.guards = f.guards;
+    Canonical(one, context);
+    // There is exactly one such member.
+    if (!one.binders.empty() || !one.guards.empty()) return std::nullopt;
+    if (!is_zero(f)) out = std::move(one);
+  }
+  return out;
+}
+
 Normalizer::Outcome Normalizer::Maximum(const Atom& a, const Guards& context) {
   std::vector<Family> todo{{a.binders, a.guards, *a.body}}, done;
   while (!todo.empty()) {
@@ -63,22 +110,13 @@ Normalizer::Outcome Normalizer::Maximum(const Atom& a, const Guards& context) {
     f.guards = std::move(open);
     const Guards inside = Joined(context, f.guards);
     if (s_.facts.Unsat(inside)) continue;
+    // Where its guard fails, a part of the member is 0.
+    if (const auto undecided = Undecided(f.value, {}, inside)) {
+      SplitBy(f, *undecided, todo);
+      continue;
+    }
     if (IsOneMaximum(f.value)) {
-      Term& t = f.value[0];
-      if (!t.guards.empty()) {
-        // Where its guard fails, the member is 0.
-        const base::Condition c = t.guards.back();
-        const auto decided = s_.facts.Decide(inside, c);
-        if (!decided) {
-          SplitBy(f, c, todo);
-        } else {
-          t.guards.pop_back();
-          if (!*decided) f.value.clear();
-          todo.push_back(std::move(f));
-        }
-        continue;
-      }
-      const Atom inner = t.atoms[0];
+      const Atom inner = f.value[0].atoms[0];
       Family flat{f.binders, f.guards, *inner.body};
       flat.binders.insert(flat.binders.end(), inner.binders.begin(), inner.binders.end());
       flat.guards = Joined(flat.guards, inner.guards);
@@ -102,6 +140,8 @@ Normalizer::Outcome Normalizer::Maximum(const Atom& a, const Guards& context) {
     done.push_back(std::move(f));
   }
   if (done.empty()) throw Unsupported("a maximum over nothing");
+  if (s_.fault == Fault::kMaximumForgets && done.size() == 2) done.pop_back();
+  if (auto rectified = Rectified(done, context)) return Outcome::Expand({*std::move(rectified)});
   const Rational factor = CommonFactor(done);
   if (!(factor == 1)) {
     for (Family& f : done) f.value = Scale(f.value, factor.Inverse());
@@ -124,6 +164,7 @@ Normalizer::Outcome Normalizer::Maximum(const Atom& a, const Guards& context) {
       member.atoms = {Lift(HeadInfo::Kind::kSum, ops::Fn::kRelu, value)};
     }
     Canonical(member, context);
+    DropUnused(member, context);
     members.push_back(std::move(member));
   }
   if (members.size() == 1 && members[0].binders.empty() && members[0].guards.empty()) {

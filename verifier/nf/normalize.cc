@@ -106,6 +106,10 @@ Nf Normalizer::Normalize(const Nf& nf, const Guards& outer) {
     }
     if (again) continue;
     t.atoms = std::move(atoms);
+    if (const auto without = SquaredRoot(t)) {
+      todo.insert(todo.end(), without->begin(), without->end());
+      continue;
+    }
     Multiply(t, outer);
     if (t.coefficient.is_zero()) continue;
     out.push_back(std::move(t));

@@ -22,6 +22,13 @@ class Normalizer {
   // A sum as one access, whatever its binders: for the pointwise step. `t` is normalised.
   Term LiftedTerm(const Term& t, const Guards& context);
 
+  // Members of a maximum: `value` for all binders that fulfil the guards.
+  struct Family {
+    std::vector<Symbol> binders;
+    Guards guards;
+    Nf value;
+  };
+
  private:
   // What became of an atom: an access; or the term must be split by a condition; or the atom equals
   // an Nf.
@@ -51,6 +58,9 @@ class Normalizer {
   Outcome Function(const Atom& a, const Guards& context);
   Outcome Relu(const Nf& inner, const Guards& context);
   Outcome Exp(const Nf& inner);
+  // `t` with the square of a square root (or of its reciprocal) written without it, if there is
+  // one.
+  std::optional<Nf> SquaredRoot(const Term& t);
   Outcome Recip(const Nf& inner, const Guards& context);
   std::optional<Term> ReciprocalOfCount(const Term& t, const Guards& context);
   bool NonNegative(const Term& t, const Guards& context);
@@ -58,11 +68,15 @@ class Normalizer {
 
   // maximum.cc.
   Outcome Maximum(const Atom& a, const Guards& context);
+  void DropUnused(Term& member, const Guards& context);
+  std::optional<Term> Rectified(const std::vector<Family>& families, const Guards& context);
   // fn(access) for an access of a maximum and a monotone fn.
   Nf MaximumOf(ops::Fn fn, const Atom& access);
 
   // lift.cc: N5.
   Atom Lift(HeadInfo::Kind kind, ops::Fn fn, const Nf& inner);
+  // Terms that differ in their coefficients and the names of their binders only become one.
+  Nf Collected(const Nf& nf);
   void LearnSigns(HeadInfo& head);
 
   Session& s_;

@@ -58,10 +58,15 @@ Division Digit(Session& s, IndexPlan& plan, const Guards& context, const Poly& n
   Valid(d.rest);
   const Guards small{base::Ge(d.rest, Poly(0)), base::Lt(d.rest, inner)};
   if (s.facts.ImpliedAll(context, small)) return d;
-  std::vector<Symbol> candidates;
-  d.rest.CollectSymbols(candidates);
-  for (Symbol c : candidates) {
-    if (d.rest.LinearCoefficient(c, s.symbols) == 1 && plan.Split(s, c, inner)) throw Replan{};
+  // An index that is itself made of digits: its multiple by m has a digit at inner / m.
+  for (const Poly::Term& t : d.rest.terms()) {
+    for (Symbol c : t.monomial) {
+      if (c == 0) break;
+      const auto multiple = Quotient(t, Poly::Var(c).terms()[0]);
+      if (!multiple || multiple->Mentions(c, s.symbols)) continue;
+      const Division below = Divide(inner, *multiple);
+      if (below.rest.is_constant(0) && plan.Split(s, c, below.quotient)) throw Replan{};
+    }
   }
   if (!s.facts.Implied(context, base::Ge(inner, Poly(1)))) {
     throw Unsupported("a reshape divides by an extent that may be 0");

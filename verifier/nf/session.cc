@@ -212,6 +212,9 @@ std::string Session::HeadName(Head head) const {
     case ops::Fn::kSqrt:
       name = "sqrt";
       break;
+    case ops::Fn::kErf:
+      name = "erf";
+      break;
   }
   return fmt::format("{}#{}", name, head);
 }
