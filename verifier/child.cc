@@ -134,16 +134,13 @@ Budget Scaled(std::uint32_t scale) {
 
 StatusOr<convert::ProofVerdict> ProveBytes(std::string_view bytes, std::uint32_t budget_scale) {
   ASSIGN_OR_RETURN(const rules::Rule rule, rules::DecodeRule(bytes));
-  ASSIGN_OR_RETURN(const Verdict verdict, Prove(rule, Scaled(budget_scale)));
+  ASSIGN_OR_RETURN(Verdict verdict, Prove(rule, Scaled(budget_scale)));
+  std::string certificate = certify::CertifyOrDemote(rule, verdict);
   convert::ProofVerdict out{.kind = convert::VerdictKind(verdict.kind),
                             .reason = verdict.reason,
                             .repeatable = verdict.repeatable,
                             .rlimit = std::uint64_t(verdict.counters.rlimit)};
-  // A rule without an argument for something is proved all the same, and goes without.
-  if (verdict.kind == VerdictKind::kProved) {
-    auto certificate = certify::Certify(rule);
-    if (certificate.ok()) out.certificate = *std::move(certificate);
-  }
+  out.certificate = std::move(certificate);
   if (verdict.counterexample) out.reason = Print(*verdict.counterexample);
   if (out.reason.size() > kReasonBytesMax) out.reason.resize(kReasonBytesMax);
   return out;

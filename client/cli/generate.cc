@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <set>
+#include <map>
 #include <thread>
 
 #include <fmt/core.h>
@@ -69,6 +69,7 @@ class ProofPool {
   // are the same here and there.
   StatusOr<std::vector<reduce::Verdict>> Prove(std::span<const rules::Rule* const> batch) {
     std::vector<StatusOr<verifier::Verdict>> answers(batch.size(), base::Internal("not asked"));
+    std::vector<std::string> certificates(batch.size());
     std::atomic<std::size_t> next{0};
     std::atomic<bool> stop{false};
     base::Mutex progress_mutex;
@@ -80,6 +81,9 @@ class ProofPool {
         const auto canonical = rules::Canonical(*batch[k]);
         answers[k] = canonical.ok() ? verifier::Prove(*canonical, options_.budget)
                                     : NoCanonicalForm(canonical.status());
+        if (answers[k].ok() && canonical.ok()) {
+          certificates[k] = certify::CertifyOrDemote(*canonical, *answers[k]);
+        }
         const base::MutexLock lock(progress_mutex);
         ++done;
         if (options_.progress && !options_.progress({"proofs", done, batch.size()})) stop = true;
@@ -102,9 +106,9 @@ class ProofPool {
       out.push_back(Coarse(verdict.kind));
       if (verdict.kind == verifier::VerdictKind::kProved) {
         ASSIGN_OR_RETURN(std::string bytes, rules::CanonicalBytes(*batch[k]));
-        proved_.insert(std::move(bytes));
+        certificates_.emplace(std::move(bytes), std::move(certificates[k]));
+        continue;
       }
-      if (verdict.kind == verifier::VerdictKind::kProved) continue;
       std::string reason = verdict.reason;
       if (verdict.counterexample) reason = verifier::Print(*verdict.counterexample);
       const auto canonical = rules::Canonical(*batch[k]);
@@ -114,32 +118,21 @@ class ProofPool {
     return out;
   }
 
-  // Gives the rules that were proved as they stand their certificates. As on a cluster, a rule that
-  // has none is published all the same.
-  void Certify(pack::Content& content) {
-    std::atomic<std::size_t> next{0};
-    const auto work = [&] {
-      for (std::size_t k = next++; k < content.rules.size(); k = next++) {
-        pack::PackedRule& packed = content.rules[k];
-        const auto bytes = rules::CanonicalBytes(packed.rule);
-        if (!bytes.ok() || !proved_.contains(*bytes)) continue;
-        auto certificate = certify::Certify(packed.rule, options_.budget.solver);
-        if (certificate.ok()) packed.certificate = *std::move(certificate);
-      }
-    };
-    {
-      std::vector<std::jthread> helpers;
-      const std::size_t extra = std::min<std::size_t>(threads_, content.rules.size());
-      for (std::size_t t = 1; t < extra; ++t) helpers.emplace_back(work);
-      work();
+  // Gives the rules their certificates.
+  Status Certify(pack::Content& content) const {
+    for (pack::PackedRule& packed : content.rules) {
+      ASSIGN_OR_RETURN(const std::string bytes, rules::CanonicalBytes(packed.rule));
+      const auto known = certificates_.find(bytes);
+      if (known != certificates_.end()) packed.certificate = known->second;
     }
+    return pack::RequireCertificates(content);
   }
 
  private:
   const GenerateOptions& options_;
   GenerateReport& report_;
   unsigned threads_ = 1;
-  std::set<std::string> proved_;  // By canonical bytes.
+  std::map<std::string, std::string> certificates_;  // By canonical bytes.
 };
 
 }  // namespace
@@ -190,7 +183,7 @@ StatusOr<Generated> Generate(const graph::Universe& universe, const GenerateOpti
   }
   const auto prover = [&](std::span<const rules::Rule* const> batch) { return pool.Prove(batch); };
   ASSIGN_OR_RETURN(publish::Made made, publish::MakeContent(input, prover, progress));
-  pool.Certify(made.content);
+  RETURN_IF_ERROR(pool.Certify(made.content));
   report.candidates = made.content.counts.candidates;
   report.proved = made.content.counts.proved;
   report.refuted = made.content.counts.refuted;

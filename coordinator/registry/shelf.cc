@@ -97,6 +97,9 @@ StatusOr<ShelfEntry> PackShelf::Publish(const std::string& file, std::int64_t no
     return base::FailedPrecondition(
         fmt::format("{} is not signed; sign it with `tenon pack sign`", pack.reference()));
   }
+  if (const Status all = pack::RequireCertificates(pack.content); !all.ok()) {
+    return base::Annotate(all, pack.reference());
+  }
   ShelfEntry entry{.name = pack.name,
                    .version = pack.version,
                    .address = pack.address,

@@ -46,8 +46,9 @@ class PackShelf {
   explicit PackShelf(board::Journal& journal) : journal_(journal) {}
 
   // Checks a pack file and publishes it. DataLoss: it is no pack or damaged; FailedPrecondition: of
-  // another version of the semantics, or unsigned while `signed_only`; AlreadyExists: the version
-  // is there with other bytes. The same bytes again: its entry.
+  // another version of the semantics, with a rule without certificate, or unsigned while
+  // `signed_only`; AlreadyExists: the version is there with other bytes. The same bytes again: its
+  // entry.
   StatusOr<ShelfEntry> Publish(const std::string& file, std::int64_t now_ms, bool signed_only);
   // By name, then version; an empty name: all.
   StatusOr<std::vector<ShelfEntry>> List(const std::string& name) const;

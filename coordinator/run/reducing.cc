@@ -127,9 +127,16 @@ Status Coordinator::ReduceJob(const board::Collected& job, std::stop_token stop)
       at.push_back(k);
     }
     if (bytes.empty()) return out;
-    ASSIGN_OR_RETURN(const auto verdicts, Ask(job.job, std::move(bytes), stop));
+    ASSIGN_OR_RETURN(const auto verdicts, Ask(job.job, bytes, stop));
     TENON_KILL_POINT("coordinator.round");
-    for (std::size_t k = 0; k < at.size(); ++k) out[at[k]] = Coarse(verdicts[k]);
+    for (std::size_t k = 0; k < at.size(); ++k) {
+      out[at[k]] = Coarse(verdicts[k]);
+      if (out[at[k]] != reduce::Verdict::kProved) continue;
+      // A proof without a certificate (an old verifier's) is none.
+      const base::MutexLock lock(mutex_);
+      ASSIGN_OR_RETURN(const std::string certificate, board_->Certificate(job.job, bytes[k]));
+      if (certificate.empty()) out[at[k]] = reduce::Verdict::kUnproved;
+    }
     return out;
   };
   const auto progress = [&](const publish::Progress&) { return IsWanted(job.job, stop); };
@@ -139,6 +146,7 @@ Status Coordinator::ReduceJob(const board::Collected& job, std::stop_token stop)
     const base::MutexLock lock(mutex_);
     ASSIGN_OR_RETURN(packed.certificate, board_->Certificate(job.job, rule));
   }
+  RETURN_IF_ERROR(pack::RequireCertificates(made.content));
 
   {
     const base::MutexLock lock(mutex_);

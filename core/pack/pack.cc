@@ -70,6 +70,15 @@ bool IsPackName(std::string_view name) {
          });
 }
 
+Status RequireCertificates(const Content& content) {
+  for (const PackedRule& packed : content.rules) {
+    if (!packed.certificate.empty()) continue;
+    return base::FailedPrecondition(fmt::format(
+        "rule {} has no certificate; `tenon pack certify` makes one", packed.rule.name));
+  }
+  return OkStatus();
+}
+
 StatusOr<std::string> EncodeContent(const Content& content) {
   struct Entry {
     std::string bytes;

@@ -12,10 +12,12 @@
 
 namespace tenon::pack {
 
-// The version of what operators and rules mean. A change of an operator's meaning, of shape
-// inference or of what `where` and `both` say is a new version: packs, verdicts and certificates of
-// another one are refused.
-inline constexpr std::uint64_t kSemanticsVersion = 1;
+// The version of what operators and rules mean and of what a proof asks. A change of an operator's
+// meaning, of shape inference, of what `where` and `both` say or of the prover's laws is a new
+// version: packs, verdicts and certificates of another one are refused.
+//  1  the first
+//  2  square roots of what is not negative, maxima of two, sides that differ by commutation only
+inline constexpr std::uint64_t kSemanticsVersion = 2;
 
 struct Counts {
   std::vector<std::uint64_t> graphs_by_size;  // From 1.
@@ -60,6 +62,10 @@ StatusOr<Version> ParseVersion(std::string_view text);
 std::string ToString(const Version& version);
 // Whether a pack may be called so: 1 to 64 of a-z 0-9 _ -, a letter first.
 bool IsPackName(std::string_view name);
+
+// FailedPrecondition names a rule that has no certificate: such a pack is not published. (Whether
+// what is there proves anything is the checker's to say: verifier/cert/check.h.)
+Status RequireCertificates(const Content& content);
 
 // The canonical bytes. Rules are put into canonical form and order. InvalidArgument when two rules
 // are equal or share a name, a name is no rule name, or a rule has no canonical form.

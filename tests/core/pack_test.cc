@@ -40,7 +40,7 @@ TEST(PackTest, VectorOfTheFormatDocument) {
                            rules::FloatClass::kExact),
                      ""});
   const std::string expected(
-      "\x01\x01\x00\x0a"
+      "\x01\x02\x00\x0a"
       "exhaustive"
       "\x02\x02\x01\x02\x01\x01\x01\x01\x00\x00\x00\x01"
       "\x1f\x01\x01\x02\x01\x01\x01\x01\x01\x02\x01\x02\x01\x01\x01\x02\x01\x02\x02\x14\x00\x01"
@@ -105,7 +105,7 @@ TEST(PackTest, CutOrChangedBytesNeverCrashAndNeverGiveOtherBytes) {
   EXPECT_FALSE(DecodeContent(bytes + "x").ok());
   // Hostile lengths.
   for (const char* text :
-       {"\x01\x01\xff\xff\xff\xff\xff\xff\xff\xff\x7f", "\x01\x01\x00\x0a", ""}) {
+       {"\x01\x02\xff\xff\xff\xff\xff\xff\xff\xff\x7f", "\x01\x02\x00\x0a", ""}) {
     EXPECT_FALSE(DecodeContent(text).ok());
   }
 }

@@ -72,6 +72,7 @@ json Generate(const std::string& universe) {
   json report = json::parse(r.out);
 
   EXPECT_EQ(Tenon({"pack", "verify", pack}).exit_code, 0);
+  EXPECT_EQ(Tenon({"check-certificates", pack}).exit_code, 0);
   const RunResult text = Tenon({"pack", "show", pack});
   testing::TempFolder folder;
   const RunResult proofs = Tenon({"prove", folder.Write("pack.rules", text.out), "--json", "-"},
@@ -103,6 +104,20 @@ TEST(GenerateTest, ConvPackIsProved) {
   EXPECT_EQ(
       report["candidates"].get<int>(),
       report["proved"].get<int>() + report["refuted"].get<int>() + report["unproved"].get<int>());
+}
+
+TEST(GenerateTest, TransformerPackIsProvedAndComplete) {
+  const json report = Generate("transformer");
+  EXPECT_GT(report["rules"], 20);
+  EXPECT_EQ(report["unproved"], 0);
+  EXPECT_EQ(report["underivable"], 0);
+  EXPECT_EQ(
+      report["candidates"].get<int>(),
+      report["proved"].get<int>() + report["refuted"].get<int>() + report["unproved"].get<int>());
+  const std::string text = Tenon({"pack", "show", e2e::PackPath("transformer")}).out;
+  for (const char* op : {"Softmax(", "LayerNormalization(", "MatMul(", "Split("}) {
+    EXPECT_THAT(text, ::testing::HasSubstr(op));
+  }
 }
 
 }  // namespace

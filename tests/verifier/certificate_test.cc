@@ -90,8 +90,8 @@ TEST(CertificateTest, TheTestVectorOfTheFormat) {
     hex += kDigits[c & 15];
   }
   EXPECT_EQ(hex,
-            "01011f0101020101010101020102010101020102021400010014000101020200000002"
-            "0202267f2f96");
+            "01021f0101020101010101020102010101020102021400010014000101020200000002"
+            "0202e2b37ac2");
 }
 
 TEST(CertificateTest, AWrongRuleHasNone) {

@@ -24,7 +24,7 @@ std::string ErrorOf(const std::string& text) {
 }
 
 TEST(UniverseTest, BuiltinsAreReadAndNamed) {
-  EXPECT_THAT(BuiltinUniverseNames(), ElementsAre("conv", "matrix"));
+  EXPECT_THAT(BuiltinUniverseNames(), ElementsAre("conv", "matrix", "transformer"));
   for (const std::string& name : BuiltinUniverseNames()) {
     const auto u = LoadUniverse(name);
     ASSERT_TRUE(u.ok()) << u.status();

@@ -136,6 +136,10 @@ bool AddPremises(std::span<const Condition> given, std::span<const Condition> hy
   return ok;
 }
 
+const rules::Rule& Subject(const rules::Rule& rule, const rules::Rule& canonical) {
+  return canonical.source == canonical.target ? rule : canonical;
+}
+
 std::string Begin(std::string_view rule_bytes, const std::vector<std::int64_t>& witness) {
   std::string out;
   base::PutByte(out, kFormat);
@@ -181,7 +185,7 @@ StatusOr<Checked> Check(const rules::Rule& rule, std::string_view certificate, n
   FromCertificate oracle(in, fault);
   verifier::DriverLimits limits = kLimits;
   limits.fault = fault;
-  verifier::Driver driver(canonical, limits, oracle);
+  verifier::Driver driver(Subject(rule, canonical), limits, oracle);
   const std::optional<verifier::Driver::Outcome> form = driver.CheckForm();
   if (!in.ok()) return damaged(in.error());
   if (form) return refused(form->reason);

@@ -35,6 +35,11 @@ struct Checked {
 StatusOr<Checked> Check(const rules::Rule& rule, std::string_view certificate,
                         nf::Fault fault = nf::Fault::kNone);
 
+// What is proved for a rule with that canonical form: the form, or, when its sides are one graph
+// because they differ in the order of commutative operands only, the rule as it is written. (No
+// pack holds such a rule: a pack holds canonical forms.)
+const rules::Rule& Subject(const rules::Rule& rule, const rules::Rule& canonical);
+
 // The parts around the answers, for who makes certificates: everything before the answers, and the
 // checksum after.
 std::string Begin(std::string_view rule_bytes, const std::vector<std::int64_t>& witness);

@@ -134,7 +134,7 @@ StatusOr<std::string> Certify(const rules::Rule& rule, const smt::SolverLimits& 
   ASSIGN_OR_RETURN(const std::string bytes, rules::CanonicalBytes(rule));
   ASSIGN_OR_RETURN(const rules::Rule canonical, rules::DecodeRule(bytes));
   Recording oracle(limits, fault);
-  verifier::Driver driver(canonical, cert::kLimits, oracle);
+  verifier::Driver driver(cert::Subject(rule, canonical), cert::kLimits, oracle);
   std::optional<verifier::Driver::Outcome> outcome = driver.CheckForm();
   if (!outcome) outcome = driver.Equality();
   if (outcome->kind != verifier::VerdictKind::kProved) {
@@ -144,9 +144,19 @@ StatusOr<std::string> Certify(const rules::Rule& rule, const smt::SolverLimits& 
   }
   std::string certificate = cert::Begin(bytes, oracle.witness) + oracle.answers;
   cert::Finish(certificate);
-  const auto checked = cert::Check(canonical, certificate);
+  const auto checked = cert::Check(rule, certificate);
   if (!checked.ok()) return base::Internal(base::Message(checked.status()));
   return certificate;
+}
+
+std::string CertifyOrDemote(const rules::Rule& rule, verifier::Verdict& verdict,
+                            const smt::SolverLimits& limits) {
+  if (verdict.kind != verifier::VerdictKind::kProved) return "";
+  auto certificate = Certify(rule, limits);
+  if (certificate.ok()) return *std::move(certificate);
+  verdict.kind = verifier::VerdictKind::kUnproved;
+  verdict.reason = base::Message(certificate.status());
+  return "";
 }
 
 }  // namespace tenon::certify

@@ -7,6 +7,7 @@
 #include "core/rules/rule.h"
 #include "verifier/nf/faults.h"
 #include "verifier/smt/solver.h"
+#include "verifier/verdict.h"
 
 namespace tenon::certify {
 
@@ -19,5 +20,10 @@ namespace tenon::certify {
 // `fault` is for the test of the tests only.
 StatusOr<std::string> Certify(const rules::Rule& rule, const smt::SolverLimits& limits = {},
                               nf::Fault fault = nf::Fault::kNone);
+
+// The certificate that belongs to a verdict about `rule`: empty unless that is "proved". Where none
+// is found, the verdict becomes "unproved": nothing is published on the word of a solver.
+std::string CertifyOrDemote(const rules::Rule& rule, verifier::Verdict& verdict,
+                            const smt::SolverLimits& limits = {});
 
 }  // namespace tenon::certify

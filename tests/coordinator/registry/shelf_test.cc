@@ -23,12 +23,12 @@ class ShelfTest : public ::testing::Test {
     shelf_ = std::make_shared<PackShelf>(*journal_);
   }
   std::string File(const std::string& name, const std::string& version, bool is_signed = true,
-                   const std::string& universe = "") {
+                   const std::string& universe = "", const std::string& certificate = "c") {
     registry::PackFile file{.name = name, .version = *pack::ParseVersion(version)};
     file.content.universe = universe;
     auto rule = rules::ParseRule("rule t given a[m,n] source Transpose(Transpose(a)) target a");
     EXPECT_TRUE(rule.ok());
-    file.content.rules.push_back({*std::move(rule), ""});
+    file.content.rules.push_back({*std::move(rule), certificate});
     return *registry::EncodePackFile(file, is_signed ? &key_ : nullptr);
   }
   Status Publish(const std::string& name, const std::string& version) {
@@ -69,6 +69,12 @@ TEST_F(ShelfTest, WhatIsPublishedIsFoundReadAndListedInOrder) {
   EXPECT_EQ(entry->rules, 1u);
   EXPECT_EQ(entry->published_at_ms, 1);
   EXPECT_EQ(entry->signer.size(), 64u);
+}
+
+TEST_F(ShelfTest, ARuleWithoutCertificateIsNotPublished) {
+  const Status refused = shelf_->Publish(File("a", "1.0.0", true, "", ""), 1, true).status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition) << refused;
+  EXPECT_THAT(Listed(""), IsEmpty());
 }
 
 TEST_F(ShelfTest, AVersionNeverChanges) {
