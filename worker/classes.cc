@@ -7,7 +7,7 @@
 #include "worker/classes.h"
 
 #include <algorithm>
-#include <numeric>
+#include <iterator>
 
 #include "core/base/check.h"
 
@@ -16,18 +16,102 @@ namespace {
 constexpr int kBiasedRounds = 16;  // Of kLanes samples.
 }  // namespace
 
-StatusOr<Enumeration> Collector::Run(const store::RunSource& source, const store::RunTable& runs) {
+void Collector::Begin() {
   out_.universe = e_.universe_;
   out_.mode = e_.options_.mode;
   out_.max_operators = e_.size_;
   out_.record_bytes = e_.record_bytes_;
   out_.graphs_by_size.assign(std::size_t(e_.size_), 0);
+}
+
+// From records to classes by names.
+Status Collector::Find(const store::RunSource& source, const store::RunTable& runs) {
+  Begin();
   RETURN_IF_ERROR(Scan(source, runs));
+  for (const Member& m : members_) {
+    if (!is_stored(m.id)) decoded_.push_back(graph_of(m.id));
+  }
   RETURN_IF_ERROR(Decode());
+  const std::size_t named = e_.levels_.table().size();  // In canonical mode: more names follow.
+  for (Member& m : members_) m.term = Renamed(TermOf(graph_of(m.id)), renaming_of(m.id));
   RETURN_IF_ERROR(MarkSignDependent());
   RETURN_IF_ERROR(Resample());
   Split();
+  std::sort(found_.begin(), found_.end());
+  Truncate(named);
+  return OkStatus();
+}
+
+void Collector::Truncate(std::size_t terms) {
+  e_.levels_.table().Truncate(terms);
+  e_.signatures_.resize(terms);
+}
+
+StatusOr<Enumeration> Collector::Run(const store::RunSource& source, const store::RunTable& runs) {
+  RETURN_IF_ERROR(Find(source, runs));
   NameTerms();
+  return Finished();
+}
+
+StatusOr<FoundClasses> Collector::Part(const store::RunSource& source,
+                                       const store::RunTable& runs) {
+  CHECK(!e_.options_.keep_all);
+  const std::size_t before = e_.levels_.table().size();
+  const Status status = Find(source, runs);
+  Truncate(before);
+  RETURN_IF_ERROR(status);
+  return FoundClasses{out_.graphs_by_size,   out_.graphs,        out_.classes,
+                      out_.equivalent_pairs, out_.split_classes, std::move(found_)};
+}
+
+// Parts need no other look at the records: what they say of a class is final. Only the order of the
+// classes, and so of the terms that renamings add, is that of all parts together.
+StatusOr<Enumeration> Collector::Join(std::vector<FoundClasses> parts) {
+  CHECK(!e_.options_.keep_all);
+  Begin();
+  for (FoundClasses& part : parts) {
+    if (part.graphs_by_size.size() != out_.graphs_by_size.size()) {
+      return base::DataLoss("a part of the classes is of another size of graphs");
+    }
+    for (std::size_t k = 0; k < part.graphs_by_size.size(); ++k) {
+      out_.graphs_by_size[k] += part.graphs_by_size[k];
+    }
+    out_.graphs += part.graphs;
+    out_.classes += part.classes;
+    out_.equivalent_pairs += part.equivalent_pairs;
+    out_.split_classes += part.split_classes;
+    std::move(part.members.begin(), part.members.end(), std::back_inserter(found_));
+    part = {};
+  }
+  std::sort(found_.begin(), found_.end());
+  for (const std::vector<GraphName>& names : found_) {
+    for (const GraphName& name : names) {
+      RETURN_IF_ERROR(CheckName(name));
+      if (!is_stored(name.graph << e_.renaming_bits_)) decoded_.push_back(name.graph);
+    }
+  }
+  RETURN_IF_ERROR(Decode());
+  NameTerms();
+  std::vector<bool> seen(e_.levels_.table().size(), false);
+  for (const std::vector<TermId>& members : terms_) {
+    for (const TermId member : members) {
+      if (seen[std::size_t(member)]) return base::DataLoss("a graph is in two classes");
+      seen[std::size_t(member)] = true;
+    }
+  }
+  return Finished();
+}
+
+Status Collector::CheckName(const GraphName& name) const {
+  const std::uint64_t graphs = std::uint64_t{1} << (64 - e_.renaming_bits_ - 1);
+  const bool fits = name.graph < graphs &&
+                    name.renaming < (e_.renamings_ ? e_.renamings_->count() : 1) &&
+                    (!is_stored(name.graph << e_.renaming_bits_) ||
+                     name.graph < std::uint64_t(e_.levels_.end(e_.levels_.depth())));
+  return fits ? OkStatus() : base::DataLoss("a part of the classes names a graph that cannot be");
+}
+
+Enumeration Collector::Finished() {
   StateCommutativity();
   std::sort(terms_.begin(), terms_.end());  // By first members, which differ.
   for (const std::vector<TermId>& members : terms_) {
@@ -77,11 +161,8 @@ TermId Collector::AddLast(int operator_index, std::span<const TermId> operands) 
   return id;
 }
 
-// Walks the last level again and makes terms of its graphs: of all, or of those in classes.
+// Walks the last level again and makes terms of its graphs: of all, or of those in decoded_.
 Status Collector::Decode() {
-  for (const Member& m : members_) {
-    if (!is_stored(m.id)) decoded_.push_back(graph_of(m.id));
-  }
   std::sort(decoded_.begin(), decoded_.end());
   decoded_.erase(std::unique(decoded_.begin(), decoded_.end()), decoded_.end());
   const std::uint64_t units = e_.levels_.unit_count();
@@ -113,8 +194,6 @@ Status Collector::Decode() {
         "the records of the enumeration name graphs that the universe does not have; they are of "
         "another universe or version, delete them and run again");
   }
-  if (e_.renamings_) named_ = e_.levels_.table();
-  for (Member& m : members_) m.term = Renamed(TermOf(graph_of(m.id)), renaming_of(m.id));
   return OkStatus();
 }
 
@@ -196,6 +275,7 @@ Status Collector::Resample() {
     if (!needed[std::size_t(id)]) continue;
     for (TermId operand : table.operands(id)) needed[std::size_t(operand)] = true;
   }
+  e_.values_are_biased_ = true;
   for (int round = 0; round < kBiasedRounds; ++round) {
     RETURN_IF_ERROR(e_.Report("samples", std::uint64_t(round), kBiasedRounds));
     e_.evaluator_.SetInputs(BiasedSamples(e_.universe_, e_.options_.seed, round));
@@ -248,8 +328,8 @@ void Collector::Finish(std::span<const Member> members) {
 // In canonical mode members came under the names that gave the least fingerprint, which depends on
 // the seed: they are renamed so that the first graph has its own names. Where that graph equals
 // renamings of itself, the least list decides.
-std::vector<Collector::Name> Collector::Named(std::span<const Member> members) const {
-  std::vector<Name> best;
+std::vector<GraphName> Collector::Named(std::span<const Member> members) const {
+  std::vector<GraphName> best;
   if (!e_.renamings_) {
     for (const Member& m : members) best.push_back({graph_of(m.id), 0});
     return best;
@@ -258,7 +338,7 @@ std::vector<Collector::Name> Collector::Named(std::span<const Member> members) c
   for (const Member& first : members) {
     if (graph_of(first.id) != graph_of(members[0].id)) break;
     const std::size_t back = renamings.Inverse(renaming_of(first.id));
-    std::vector<Name> names;
+    std::vector<GraphName> names;
     for (const Member& m : members) {
       const std::size_t renaming = renamings.Compose(back, renaming_of(m.id));
       names.push_back({graph_of(m.id), LeastRenaming(TermOf(graph_of(m.id)), renaming)});
@@ -271,14 +351,9 @@ std::vector<Collector::Name> Collector::Named(std::span<const Member> members) c
 
 // Makes terms of the names, in an order that does not depend on fingerprints.
 void Collector::NameTerms() {
-  if (e_.renamings_) {
-    e_.levels_.table() = std::move(named_);
-    e_.signatures_.resize(e_.levels_.table().size());
-  }
-  std::sort(found_.begin(), found_.end());
-  for (const std::vector<Name>& names : found_) {
+  for (const std::vector<GraphName>& names : found_) {
     terms_.emplace_back();
-    for (const Name& n : names) terms_.back().push_back(Renamed(TermOf(n.graph), n.renaming));
+    for (const GraphName& n : names) terms_.back().push_back(Renamed(TermOf(n.graph), n.renaming));
     std::sort(terms_.back().begin(), terms_.back().end());
   }
 }

@@ -224,10 +224,22 @@ Status Enumerator::EmitUnit(std::uint64_t unit, std::vector<store::Record>& out)
   return status;
 }
 
+// After a part was collected, whose samples are others.
+Status Enumerator::RestoreValues() {
+  if (!values_are_biased_) return OkStatus();
+  evaluator_.SetInputs(MainSamples(universe_, options_.seed));
+  for (TermId id = levels_.end(0); id < levels_.end(levels_.depth()); ++id) {
+    RETURN_IF_ERROR(evaluator_.Keep(id, signatures_[std::size_t(id)]));
+  }
+  values_are_biased_ = false;
+  return OkStatus();
+}
+
 Status Enumerator::RunShard(std::uint32_t shard, store::RunSink& sink,
                             const store::RunTable& runs) {
   CHECK(shard < options_.shards);
   graphs_ = 0;
+  RETURN_IF_ERROR(RestoreValues());
   std::vector<store::Record> records;
   records.reserve(std::size_t(estimate_.graphs / options_.shards));
   RETURN_IF_ERROR(EmitStored(shard, records));
@@ -250,6 +262,17 @@ StatusOr<Enumeration> Enumerator::Collect(const store::RunSource& source,
                                           const store::RunTable& runs) && {
   Collector collector(*this);
   return collector.Run(source, runs);
+}
+
+StatusOr<FoundClasses> Enumerator::CollectPart(const store::RunSource& source,
+                                               const store::RunTable& runs) {
+  Collector collector(*this);
+  return collector.Part(source, runs);
+}
+
+StatusOr<Enumeration> Enumerator::Join(std::vector<FoundClasses> parts) && {
+  Collector collector(*this);
+  return collector.Join(std::move(parts));
 }
 
 Status Enumerator::RunShard(std::uint32_t shard, store::Store& store, const store::RunTable& runs) {

@@ -22,6 +22,7 @@
 #include "store/run.h"
 #include "worker/evaluator.h"
 #include "worker/fingerprint.h"
+#include "worker/found.h"
 #include "worker/levels.h"
 #include "worker/renaming.h"
 
@@ -127,11 +128,17 @@ class Enumerator {
   // Reads the classes back after all shards have been written, and ends this object's life.
   StatusOr<Enumeration> Collect(const store::RunSource& source, const store::RunTable& runs) &&;
   StatusOr<Enumeration> Collect(store::Store& store, const store::RunTable& runs) &&;
+  // The same in parts, for several machines: each reads a range of the buckets, whose runs are what
+  // its source has; Join brings all of them together, in any order. The outcome does not depend on
+  // how the buckets were cut. Both need keep_all = false. DataLoss: parts that do not fit.
+  StatusOr<FoundClasses> CollectPart(const store::RunSource& source, const store::RunTable& runs);
+  StatusOr<Enumeration> Join(std::vector<FoundClasses> parts) &&;
 
  private:
   Enumerator(const graph::Universe& universe, const EnumerateOptions& options);
 
   Status BuildLevel();
+  Status RestoreValues();
   Status EmitStored(std::uint32_t shard, std::vector<store::Record>& out);
   Status EmitUnit(std::uint64_t unit, std::vector<store::Record>& out);
   Status EmitRenamed(std::uint64_t unit, std::uint64_t child, const Candidate& c,
@@ -150,6 +157,7 @@ class Enumerator {
   unsigned renaming_bits_ = 0;             // Of an id.
   std::vector<Signature> signatures_;      // By term.
   std::vector<Fingerprint> fingerprints_;  // By term.
+  bool values_are_biased_ = false;         // Those of the evaluator, after CollectPart.
   Estimate estimate_;
   std::vector<LevelEstimate> level_estimates_;
   std::uint64_t record_bytes_ = 0;  // That RunShard wrote.

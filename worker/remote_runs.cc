@@ -65,11 +65,14 @@ Status RemoteSink::Sync() {
 
 RemoteSource::RemoteSource(convert::StoreMap map,
                            std::vector<std::shared_ptr<rpc::Connection>> stores,
-                           rpc::Milliseconds patience, std::stop_token stop)
+                           rpc::Milliseconds patience, std::stop_token stop, std::uint32_t first,
+                           std::uint32_t end)
     : map_(std::move(map)),
       stores_(std::move(stores)),
       patience_(patience),
-      stop_(std::move(stop)) {}
+      stop_(std::move(stop)),
+      first_(first),
+      end_(end) {}
 
 Status RemoteSource::ForEachRun(const store::RunTable& table, const Visit& visit) const {
   CHECK(std::uint32_t(table.bucket_bits) == map_.bucket_bits);
@@ -77,9 +80,9 @@ Status RemoteSource::ForEachRun(const store::RunTable& table, const Visit& visit
   for (std::size_t k = 0; k < stores_.size(); ++k) {
     const rpc::BucketRange range{.table = table.job,
                                  .bucket_bits = map_.bucket_bits,
-                                 .first = FirstOf(map_, k),
-                                 .end = FirstOf(map_, k + 1)};
-    if (range.first == range.end) continue;
+                                 .first = std::max(FirstOf(map_, k), first_),
+                                 .end = std::min(FirstOf(map_, k + 1), end_)};
+    if (range.first >= range.end) continue;
     const auto each = [&](const rpc::Run& run) {
       return visit({table.job, run.bucket, run.shard, run.part}, run.data);
     };

@@ -49,8 +49,10 @@ class RemoteSink final : public store::RunSink {
 // Thread-compatible.
 class RemoteSource final : public store::RunSource {
  public:
+  // Has the runs of the buckets [first, end) only.
   RemoteSource(convert::StoreMap map, std::vector<std::shared_ptr<rpc::Connection>> stores,
-               rpc::Milliseconds patience, std::stop_token stop);
+               rpc::Milliseconds patience, std::stop_token stop, std::uint32_t first,
+               std::uint32_t end);
   Status ForEachRun(const store::RunTable& table, const Visit& visit) const override;
   std::string name() const override { return "stores"; }
 
@@ -59,6 +61,7 @@ class RemoteSource final : public store::RunSource {
   std::vector<std::shared_ptr<rpc::Connection>> stores_;
   rpc::Milliseconds patience_;
   std::stop_token stop_;
+  std::uint32_t first_, end_;
 };
 
 }  // namespace tenon::worker

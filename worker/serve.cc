@@ -20,7 +20,7 @@ Status Serve(const ServeOptions& options, std::stop_token stop) {
       .identity = {.id = options.node_id.empty() ? rpc::NewNodeId() : options.node_id,
                    .role = "worker",
                    .version = options.version},
-      .kinds = {convert::TaskKind::kShard, convert::TaskKind::kCollect},
+      .kinds = {convert::TaskKind::kShard, convert::TaskKind::kCollect, convert::TaskKind::kJoin},
       .slots = options.slots,
       .on_event = options.on_event};
   const rpc::Work work = [&](unsigned slot, const convert::Task& task, std::stop_token unwanted) {

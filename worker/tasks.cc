@@ -26,6 +26,17 @@ store::RunTable TableOf(const convert::EnumerationTask& task) {
   return {.job = task.stores.table, .bucket_bits = int(task.stores.bucket_bits)};
 }
 
+// Of FoundClasses or an Enumeration.
+template <class Found>
+convert::CollectResult ResultOf(const Found& found, std::string_view artifact) {
+  return {.graphs_by_size = found.graphs_by_size,
+          .graphs = found.graphs,
+          .classes = found.classes,
+          .equivalent_pairs = found.equivalent_pairs,
+          .artifact_bytes = artifact.size(),
+          .artifact_sha256 = registry::ToHex(registry::Sha256(artifact))};
+}
+
 }  // namespace
 
 TaskRunner::TaskRunner(TaskOptions options)
@@ -38,6 +49,8 @@ StatusOr<rpc::Outcome> TaskRunner::Run(const convert::Task& task, std::stop_toke
     ASSIGN_OR_RETURN(out.result, RunShard(*shard, stop));
   } else if (const auto* collect = std::get_if<convert::CollectTask>(&task.work)) {
     ASSIGN_OR_RETURN(out.result, RunCollect(*collect, stop));
+  } else if (const auto* join = std::get_if<convert::JoinTask>(&task.work)) {
+    ASSIGN_OR_RETURN(out.result, RunJoin(*join, stop));
   } else {
     return base::InvalidArgument(fmt::format("task {}: a worker makes no proofs", task.id));
   }
@@ -45,13 +58,12 @@ StatusOr<rpc::Outcome> TaskRunner::Run(const convert::Task& task, std::stop_toke
   return out;
 }
 
-StatusOr<Enumerator*> TaskRunner::Prepared(const convert::EnumerationTask& task, bool collect,
+StatusOr<Enumerator*> TaskRunner::Prepared(const convert::EnumerationTask& task,
                                            const std::stop_token& stop) {
   const auto progress = [stop](const Progress&) { return !stop.stop_requested(); };
   convert::EnumerationTask key = task;
   key.stores = {};
-  // Collecting uses an enumerator up; only shards share one.
-  if (!collect && enumerator_ && key == key_) {
+  if (enumerator_ && key == key_) {
     enumerator_->SetProgress(progress);
     return enumerator_.get();
   }
@@ -82,7 +94,7 @@ StatusOr<Enumerator*> TaskRunner::Prepared(const convert::EnumerationTask& task,
 
 StatusOr<convert::ShardResult> TaskRunner::RunShard(const convert::ShardTask& task,
                                                     const std::stop_token& stop) {
-  ASSIGN_OR_RETURN(Enumerator * e, Prepared(task.enumeration, false, stop));
+  ASSIGN_OR_RETURN(Enumerator * e, Prepared(task.enumeration, stop));
   ASSIGN_OR_RETURN(const auto stores, connections_.Open(task.enumeration.stores));
   RemoteSink sink(task.enumeration.stores, stores, options_.store_patience, stop);
   const std::uint64_t bytes = e->record_bytes();
@@ -93,25 +105,47 @@ StatusOr<convert::ShardResult> TaskRunner::RunShard(const convert::ShardTask& ta
 
 StatusOr<convert::CollectResult> TaskRunner::RunCollect(const convert::CollectTask& task,
                                                         const std::stop_token& stop) {
-  ASSIGN_OR_RETURN(Enumerator * e, Prepared(task.enumeration, true, stop));
+  ASSIGN_OR_RETURN(Enumerator * e, Prepared(task.enumeration, stop));
   ASSIGN_OR_RETURN(const auto stores, connections_.Open(task.enumeration.stores));
-  const RemoteSource source(task.enumeration.stores, stores, options_.store_patience, stop);
-  auto collected = std::move(*e).Collect(source, TableOf(task.enumeration));
-  enumerator_.reset();
-  RETURN_IF_ERROR(collected.status());
-  const Enumeration& found = *collected;
-  const std::string bytes = graph::EncodeClasses(
-      graph::Fragment(universe_, found.table, found.class_at, found.class_members));
-  convert::CollectResult out{.graphs_by_size = found.graphs_by_size,
-                             .graphs = found.graphs,
-                             .classes = found.classes,
-                             .equivalent_pairs = found.equivalent_pairs,
-                             .artifact_bytes = bytes.size(),
-                             .artifact_sha256 = registry::ToHex(registry::Sha256(bytes))};
-  RETURN_IF_ERROR(rpc::StoreClient(stores[0], options_.store_patience)
+  const RemoteSource source(task.enumeration.stores, stores, options_.store_patience, stop,
+                            task.first, task.end);
+  ASSIGN_OR_RETURN(const FoundClasses found, e->CollectPart(source, TableOf(task.enumeration)));
+  const std::string bytes = EncodeFound(found);
+  convert::CollectResult out = ResultOf(found, bytes);
+  RETURN_IF_ERROR(rpc::StoreClient(stores.at(task.store), options_.store_patience)
                       .PutArtifact(task.enumeration.stores.table, task.artifact, bytes,
                                    out.artifact_sha256, stop));
   return out;
+}
+
+StatusOr<convert::JoinResult> TaskRunner::RunJoin(const convert::JoinTask& task,
+                                                  const std::stop_token& stop) {
+  ASSIGN_OR_RETURN(Enumerator * e, Prepared(task.enumeration, stop));
+  ASSIGN_OR_RETURN(const auto stores, connections_.Open(task.enumeration.stores));
+  std::vector<FoundClasses> parts;
+  for (const convert::JoinTask::Part& part : task.parts) {
+    ASSIGN_OR_RETURN(const std::string bytes,
+                     rpc::StoreClient(stores.at(part.store), options_.store_patience)
+                         .GetArtifact(task.enumeration.stores.table, part.artifact,
+                                      std::max<std::uint64_t>(part.bytes, 1), stop));
+    if (registry::ToHex(registry::Sha256(bytes)) != part.sha256) {
+      return base::DataLoss(fmt::format("{}: artifact '{}' is not what its collector wrote",
+                                        stores[part.store]->endpoint(), part.artifact));
+    }
+    ASSIGN_OR_RETURN(FoundClasses found, DecodeFound(bytes));
+    parts.push_back(std::move(found));
+  }
+  auto joined = std::move(*e).Join(std::move(parts));
+  enumerator_.reset();
+  RETURN_IF_ERROR(joined.status());
+  const Enumeration& found = *joined;
+  const std::string bytes = graph::EncodeClasses(
+      graph::Fragment(universe_, found.table, found.class_at, found.class_members));
+  convert::CollectResult out = ResultOf(found, bytes);
+  RETURN_IF_ERROR(rpc::StoreClient(stores[0], options_.store_patience)
+                      .PutArtifact(task.enumeration.stores.table, task.artifact, bytes,
+                                   out.artifact_sha256, stop));
+  return convert::JoinResult{std::move(out)};
 }
 
 }  // namespace tenon::worker

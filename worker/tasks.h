@@ -1,4 +1,4 @@
-// TaskRunner: a worker's tasks, one after another: shards and collecting.
+// TaskRunner: a worker's tasks, one after another: shards, parts of collecting, joining.
 //
 // What an enumeration's tasks have in common (the levels below the last, evaluated) is kept from
 // one task to the next, so a worker prepares a job once.
@@ -34,12 +34,12 @@ class TaskRunner {
   std::uint64_t prepared() const { return prepared_; }
 
  private:
-  StatusOr<Enumerator*> Prepared(const convert::EnumerationTask& task, bool collect,
-                                 const std::stop_token& stop);
+  StatusOr<Enumerator*> Prepared(const convert::EnumerationTask& task, const std::stop_token& stop);
   StatusOr<convert::ShardResult> RunShard(const convert::ShardTask& task,
                                           const std::stop_token& stop);
   StatusOr<convert::CollectResult> RunCollect(const convert::CollectTask& task,
                                               const std::stop_token& stop);
+  StatusOr<convert::JoinResult> RunJoin(const convert::JoinTask& task, const std::stop_token& stop);
 
   TaskOptions options_;
   StoreConnections connections_;

@@ -19,6 +19,8 @@
 namespace tenon::worker {
 namespace {
 
+constexpr std::uint32_t kBucketBits = 5, kBuckets = 1 << kBucketBits, kParts = 8;
+
 double CpuSeconds() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
@@ -48,24 +50,55 @@ void BM_Cluster(benchmark::State& state) {
         .universe = convert::CanonicalText(*convert::LoadUniverse("matrix")),
         .max_operators = int(state.range(0)),
         .shards = 8,
-        .stores = {.table = 1, .bucket_bits = 5}};
+        .stores = {.table = 1, .bucket_bits = kBucketBits}};
     for (int k = 0; k < 2; ++k) {
       stores.push_back(*store::Store::Open(fmt::format("{}/{}", folder, k)));
       servers.push_back(*store::Server::Start(*stores.back(), {}));
       task.stores.endpoints.push_back(fmt::format("127.0.0.1:{}", servers.back()->port()));
     }
+    const double opened = CpuSeconds();
+    EnumerateOptions alone;
+    alone.max_operators = task.max_operators;
+    CHECK(Enumerator::Prepare(*convert::LoadUniverse("matrix"), alone).ok());
+    const double prepared = CpuSeconds();
     TaskRunner runner({});
     for (std::uint32_t shard = 0; shard < task.shards; ++shard) {
       CHECK(runner.Run({.id = "t", .work = convert::ShardTask{task, shard}}, {}).ok());
     }
-    const double shards = CpuSeconds() - before;
-    const auto collected = runner.Run({.id = "t", .work = convert::CollectTask{task, "c"}}, {});
-    CHECK(collected.ok());
-    state.counters["cpu_seconds"] = CpuSeconds() - before;
-    state.counters["shards_cpu_seconds"] = shards;
-    state.counters["graphs"] = double(std::get<convert::CollectResult>(collected->result).graphs);
-    state.counters["artifact_bytes"] =
-        double(std::get<convert::CollectResult>(collected->result).artifact_bytes);
+    const double sharded = CpuSeconds();
+    convert::JoinTask join{.enumeration = task, .parts = {}, .artifact = "c"};
+    double part_bytes = 0;
+    const auto collect = [&](std::uint32_t parts) {
+      const double begin = CpuSeconds();
+      join.parts.clear();
+      part_bytes = 0;
+      for (std::uint32_t k = 0; k < parts; ++k) {
+        const convert::CollectTask part{task, fmt::format("p{}", k), k * kBuckets / parts,
+                                        (k + 1) * kBuckets / parts, k % 2};
+        const auto collected = runner.Run({.id = "t", .work = part}, {});
+        CHECK(collected.ok());
+        const auto& result = std::get<convert::CollectResult>(collected->result);
+        part_bytes += double(result.artifact_bytes);
+        join.parts.push_back(
+            {part.artifact, part.store, result.artifact_bytes, result.artifact_sha256});
+      }
+      return CpuSeconds() - begin;
+    };
+    const double one_part = collect(1), parts = collect(kParts);
+    const double before_join = CpuSeconds();
+    const auto joined = runner.Run({.id = "t", .work = join}, {});
+    CHECK(joined.ok());
+    const double end = CpuSeconds();
+    state.counters["prepare_cpu_seconds"] = prepared - opened;
+    state.counters["shards_cpu_seconds"] = sharded - prepared;
+    state.counters["one_part_cpu_seconds"] = one_part;
+    state.counters["parts_cpu_seconds"] = parts;
+    state.counters["join_cpu_seconds"] = end - before_join;
+    state.counters["cpu_seconds"] = end - before - one_part - (prepared - opened);
+    state.counters["part_bytes"] = part_bytes;
+    const convert::CollectResult& all = std::get<convert::JoinResult>(joined->result).all;
+    state.counters["graphs"] = double(all.graphs);
+    state.counters["artifact_bytes"] = double(all.artifact_bytes);
   }
   std::filesystem::remove_all(folder);
 }

@@ -9,7 +9,7 @@ namespace {
 using observe::Sample;
 using Labels = std::vector<std::pair<std::string, std::string>>;
 
-constexpr std::array<std::string_view, 4> kKindLabels{"", "shard", "collect", "proofs"};
+constexpr std::array<std::string_view, 5> kKindLabels{"", "shard", "collect", "proofs", "join"};
 
 class Samples {
  public:

@@ -48,7 +48,9 @@ struct NodeOptions {
 };
 
 struct Outcome {
-  std::variant<convert::ShardResult, convert::CollectResult, convert::ProofResult> result;
+  std::variant<convert::ShardResult, convert::CollectResult, convert::ProofResult,
+               convert::JoinResult>
+      result;
   Milliseconds cpu{0};
 };
 // Works on a task in slot number `slot`, from a thread of that slot. `stop`: nobody wants the

@@ -141,8 +141,13 @@ Status Board::LoadRecord(std::string_view key, std::string_view value) {
       return OkStatus();
     }
     case JobKey::kCollect: {
-      ASSIGN_OR_RETURN(job.collect, DecodeCollect(value));
-      job.cpu += job.collect->cpu;
+      ASSIGN_OR_RETURN(CollectRecord record, DecodeCollect(value));
+      job.cpu += record.cpu;
+      if (key.size() == 13) {
+        job.parts[store::ReadU32(key.substr(9))] = std::move(record);
+      } else {
+        job.collect = std::move(record);
+      }
       return OkStatus();
     }
     case JobKey::kSetAside: {
@@ -421,8 +426,16 @@ Status Board::AfterShard(JobEntry& job, Now now) {
                             first.last_error),
                 now);
   }
-  if (!job.collect) AddOpen(job, {TaskKind::kCollect, 0, 0}, {});
+  if (!job.collect) OpenCollecting(job);
   return OkStatus();
+}
+
+void Board::OpenCollecting(JobEntry& job) {
+  const std::uint32_t parts = PartsOf(*job.start);
+  if (job.parts.size() == parts) return AddOpen(job, {TaskKind::kJoin, 0, 0}, {});
+  for (std::uint32_t k = 0; k < parts; ++k) {
+    if (!job.parts.contains(k)) AddOpen(job, {TaskKind::kCollect, 0, k}, {});
+  }
 }
 
 Status Board::End(JobEntry& job, StatusRecord status, Now now) {
@@ -443,7 +456,7 @@ Status Board::End(JobEntry& job, StatusRecord status, Now now) {
   };
   RETURN_IF_ERROR(drop(store::Family::kJobs, KeyOf(JobKey::kShard, job.number)));
   RETURN_IF_ERROR(drop(store::Family::kVerdicts, JobVerdictKey(job.number, "")));
-  batch.Delete(store::Family::kJobs, KeyOf(JobKey::kCollect, job.number));
+  RETURN_IF_ERROR(drop(store::Family::kJobs, KeyOf(JobKey::kCollect, job.number)));
   if (job.start) {
     batch.Put(store::Family::kJobs, KeyOf(JobKey::kTable, job.number), Encode(*job.start));
   }
@@ -462,6 +475,7 @@ Status Board::End(JobEntry& job, StatusRecord status, Now now) {
   job.open.clear();
   job.idle.clear();
   job.leased.clear();
+  job.parts.clear();
   job.verdicts.clear();
   job.round_rules.clear();
   Changed(job);

@@ -1,9 +1,10 @@
 // Board: the coordinator's heart. Jobs, their tasks, who works on what.
 //
-// A job goes through its states (jobs.proto): its shards are enumerated, its classes collected,
-// then whoever reduces it (coordinator/drive) asks for rounds of proofs and finishes it. A task is
-// open until its result is there; a *lease* lends it to a node. Tasks are deterministic and
-// idempotent, so it never matters whose result is taken, only that there is one.
+// A job goes through its states (jobs.proto): its shards are enumerated, its classes collected, a
+// range of buckets at a time, and joined; then whoever reduces it (coordinator/drive) asks for
+// rounds of proofs and finishes it. A task is open until its result is there; a *lease* lends it to
+// a node. Tasks are deterministic and idempotent, so it never matters whose result is taken, only
+// that there is one.
 //
 // Decides only: no threads, no clock, no network. What must survive goes through the journal before
 // it takes effect; when the journal fails, the call fails and nothing has changed. Leases live in
@@ -71,7 +72,7 @@ struct Collected {
   std::string id;
   JobSpec spec;
   UnixTime submitted_at;
-  convert::CollectResult result;
+  convert::CollectResult result;  // Of the join.
   convert::StoreMap stores;
   std::string artifact;
 };
@@ -198,7 +199,8 @@ class Board {
     SubmitRecord submit;
     std::optional<StartRecord> start;
     StatusRecord status;
-    std::optional<CollectRecord> collect;
+    std::map<std::uint32_t, CollectRecord> parts;  // Those that are collected.
+    std::optional<CollectRecord> collect;          // What they were joined to.
     std::vector<bool> shard_done;
     std::uint32_t shards_done = 0;
     std::uint64_t graphs = 0;  // Of the shards that are done.
@@ -240,6 +242,8 @@ class Board {
   Status StartWaiting(Now now);
   Status Start(JobEntry& job, std::vector<std::string> stores, Now now);
   void OpenShards(JobEntry& job);
+  // Opens what is left to do between the last shard and the classes.
+  void OpenCollecting(JobEntry& job);
   // What follows when a shard is done or set aside.
   Status AfterShard(JobEntry& job, Now now);
   Status End(JobEntry& job, StatusRecord status, Now now);
@@ -265,6 +269,7 @@ class Board {
   Status SetAsideProofs(JobEntry& job, const TaskKey& key, Now now);
   Status CompleteShard(JobEntry& job, const TaskKey& key, const convert::ShardResult& result,
                        Milliseconds cpu, Now now);
+  // Of a part, or of the join.
   Status CompleteCollect(JobEntry& job, const TaskKey& key, const convert::CollectResult& result,
                          Milliseconds cpu, Now now);
   Status CompleteProofs(JobEntry& job, const TaskKey& key, const convert::ProofResult& result,

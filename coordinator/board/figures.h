@@ -12,7 +12,7 @@
 namespace tenon::board {
 
 // By the numbers of convert::TaskKind, JobState and VerdictKind; [0] is unused.
-using ByTask = std::array<std::uint64_t, 4>;
+using ByTask = std::array<std::uint64_t, 5>;
 using ByState = std::array<std::uint64_t, 9>;
 using ByVerdict = std::array<std::uint64_t, 7>;
 

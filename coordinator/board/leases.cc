@@ -30,16 +30,21 @@ std::optional<std::uint32_t> NumberOf(std::string_view digits) {
 }
 
 std::string ArtifactOf(std::string_view job) { return fmt::format("{}.classes", job); }
+std::string PartOf(std::string_view job, std::uint32_t part) {
+  return fmt::format("{}.part{}", job, part);
+}
 
 }  // namespace
 
-// "j7/shard/3", "j7/collect", "j7/proofs/2/5"
+// "j7/shard/3", "j7/collect/1", "j7/join", "j7/proofs/2/5"
 std::string Board::IdOf(const JobEntry& job, const TaskKey& key) {
   switch (key.kind) {
     case TaskKind::kShard:
       return fmt::format("j{}/shard/{}", job.number, key.index);
     case TaskKind::kCollect:
-      return fmt::format("j{}/collect", job.number);
+      return fmt::format("j{}/collect/{}", job.number, key.index);
+    case TaskKind::kJoin:
+      return fmt::format("j{}/join", job.number);
     case TaskKind::kProofs:
       return fmt::format("j{}/proofs/{}/{}", job.number, key.round, key.index);
   }
@@ -52,10 +57,14 @@ std::optional<Board::Place> Board::Locate(std::string_view id) {
   JobEntry* job = Find(id.substr(0, slash));
   if (job == nullptr) return std::nullopt;
   const std::string_view rest = id.substr(slash + 1);
-  if (rest == "collect") return Place{job, {TaskKind::kCollect, 0, 0}};
+  if (rest == "join") return Place{job, {TaskKind::kJoin, 0, 0}};
   if (rest.starts_with("shard/")) {
     const auto shard = NumberOf(rest.substr(6));
     if (shard) return Place{job, {TaskKind::kShard, 0, *shard}};
+  }
+  if (rest.starts_with("collect/")) {
+    const auto part = NumberOf(rest.substr(8));
+    if (part) return Place{job, {TaskKind::kCollect, 0, *part}};
   }
   if (rest.starts_with("proofs/")) {
     const std::string_view numbers = rest.substr(7);
@@ -104,10 +113,27 @@ convert::Task Board::TaskOf(const JobEntry& job, const TaskKey& key) const {
       spec.memory_limit_bytes != 0 ? spec.memory_limit_bytes : options_.worker_memory_bytes;
   enumeration.time_limit = spec.time_limit;
   enumeration.stores = StoresOf(job);
+  // Parts lie on all stores in turn.
+  const auto store_of = [&](std::uint32_t part) {
+    return static_cast<std::uint32_t>(part % job.start->stores.size());
+  };
   if (key.kind == TaskKind::kShard) {
     out.work = convert::ShardTask{std::move(enumeration), key.index};
+  } else if (key.kind == TaskKind::kCollect) {
+    const std::uint64_t parts = PartsOf(*job.start);
+    const auto first_of = [&](std::uint64_t part) {
+      return static_cast<std::uint32_t>((part << job.start->bucket_bits) / parts);
+    };
+    out.work =
+        convert::CollectTask{std::move(enumeration), PartOf(out.job_id, key.index),
+                             first_of(key.index), first_of(key.index + 1), store_of(key.index)};
   } else {
-    out.work = convert::CollectTask{std::move(enumeration), ArtifactOf(out.job_id)};
+    convert::JoinTask join{std::move(enumeration), {}, ArtifactOf(out.job_id)};
+    for (const auto& [part, record] : job.parts) {
+      join.parts.push_back({PartOf(out.job_id, part), store_of(part), record.result.artifact_bytes,
+                            record.result.artifact_sha256});
+    }
+    out.work = std::move(join);
   }
   return out;
 }
@@ -195,7 +221,8 @@ std::vector<convert::Lease> Board::Lease(const convert::LeaseRequest& request, N
   };
   each_job([&](JobEntry& job) {
     const bool stores = job.start && AreKnown(job.start->stores);
-    for (const TaskKind kind : {TaskKind::kShard, TaskKind::kCollect, TaskKind::kProofs}) {
+    for (const TaskKind kind :
+         {TaskKind::kShard, TaskKind::kCollect, TaskKind::kJoin, TaskKind::kProofs}) {
       if (!wants(kind) || (kind != TaskKind::kProofs && !stores)) continue;
       auto it = job.idle.lower_bound({kind, 0, 0});
       while (it != job.idle.end() && it->kind == kind && out.size() < request.max_leases) {
@@ -348,6 +375,7 @@ Status Board::SetAside(JobEntry& job, const TaskKey& key, Now now) {
       return AfterShard(job, now);
     }
     case TaskKind::kCollect:
+    case TaskKind::kJoin:
       return Fail(job.number,
                   fmt::format("collecting the classes failed {} times: {}",
                               task.failed_nodes.size(), task.last_error),

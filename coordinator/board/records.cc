@@ -1,5 +1,7 @@
 #include "coordinator/board/records.h"
 
+#include <algorithm>
+
 #include <fmt/core.h>
 
 #include "core/base/bytes.h"
@@ -263,6 +265,14 @@ StatusOr<convert::ProofVerdict> DecodeVerdict(std::string_view bytes) {
   v.certificate = in.String();
   RETURN_IF_ERROR(End(in, "a verdict"));
   return v;
+}
+
+// Enough to spread, few enough that what each part needs of the levels below costs little beside
+// it.
+std::uint32_t PartsOf(const StartRecord& start) {
+  constexpr std::uint32_t kShardsPerPart = 16, kPartsMax = 1024;
+  const std::uint32_t buckets = std::uint32_t{1} << start.bucket_bits;
+  return std::clamp<std::uint32_t>(start.shards / kShardsPerPart, 1, std::min(buckets, kPartsMax));
 }
 
 std::string KeyOf(JobKey kind, std::uint64_t job) {

@@ -50,6 +50,10 @@ struct StatusRecord {
   friend bool operator==(const StatusRecord&, const StatusRecord&) = default;
 };
 
+// In how many parts, ranges of buckets of one length, the classes are collected. Persistent: parts
+// that were collected before a restart are joined with those after it.
+std::uint32_t PartsOf(const StartRecord& start);
+
 // A shard that was done.
 struct ShardRecord {
   convert::ShardResult result;
@@ -57,6 +61,7 @@ struct ShardRecord {
   friend bool operator==(const ShardRecord&, const ShardRecord&) = default;
 };
 
+// A part that was collected, or the join of all of them.
 struct CollectRecord {
   convert::CollectResult result;
   Milliseconds cpu{0};

@@ -48,6 +48,10 @@ StatusOr<bool> Board::Complete(const convert::Complete& complete, Now now) {
       RETURN_IF_ERROR(CompleteProofs(job, key, std::get<convert::ProofResult>(complete.result),
                                      complete.cpu, now));
       break;
+    case TaskKind::kJoin:
+      RETURN_IF_ERROR(CompleteCollect(job, key, std::get<convert::JoinResult>(complete.result).all,
+                                      complete.cpu, now));
+      break;
   }
   return true;
 }
@@ -80,12 +84,13 @@ Status Board::CompleteCollect(JobEntry& job, const TaskKey& key,
   const std::size_t sizes = static_cast<std::size_t>(job.submit.spec.max_operators);
   if (result.graphs_by_size.size() != sizes) {
     return convert::Violations(
-        {{"collect.counts.graphs_by_size",
+        {{key.kind == TaskKind::kJoin ? "join.counts.graphs_by_size"
+                                      : "collect.counts.graphs_by_size",
           fmt::format("{} sizes; the job has {}", result.graphs_by_size.size(), sizes)}});
   }
   // Each graph is of one shard. A store that was given another disk, or an old copy of its own, has
   // nothing to report, so that only the sum tells.
-  if (result.graphs < job.graphs) {
+  if (key.kind == TaskKind::kJoin && result.graphs < job.graphs) {
     return Fail(job.number,
                 fmt::format("the stores have the records of {} graphs, and its shards wrote those "
                             "of {}: a store has lost some; submit it again",
@@ -94,12 +99,21 @@ Status Board::CompleteCollect(JobEntry& job, const TaskKey& key,
   }
   CollectRecord record{result, cpu};
   store::Batch batch;
-  batch.Put(store::Family::kJobs, KeyOf(JobKey::kCollect, job.number), Encode(record));
+  const bool join = key.kind == TaskKind::kJoin;
+  batch.Put(
+      store::Family::kJobs,
+      join ? KeyOf(JobKey::kCollect, job.number) : KeyOf(JobKey::kCollect, job.number, key.index),
+      Encode(record));
   RETURN_IF_ERROR(journal_.Write(batch));
-  job.collect = std::move(record);
+  if (join) {
+    job.collect = std::move(record);
+  } else {
+    job.parts[key.index] = std::move(record);
+  }
   job.cpu += cpu;
   totals_.cpu += cpu;
   CloseTask(job, key, now);
+  if (!join) OpenCollecting(job);
   Changed(job);
   return OkStatus();
 }

@@ -178,6 +178,20 @@ TermId TermTable::AddTyped(OpId op, std::span<const TermId> operand_ids, TypeId 
   return slots_[slot];
 }
 
+// The last terms were the last to take their slots, also when the table was laid out anew; taken
+// out in reverse, they break no chain of those before.
+void TermTable::Truncate(std::size_t size) {
+  CHECK(size >= inputs_.size());
+  while (nodes_.size() > size) {
+    const TermId id = static_cast<TermId>(nodes_.size() - 1);
+    const std::size_t slot = Slot(at(id).op, operands(id));
+    CHECK(slots_[slot] == id);
+    slots_[slot] = kNoTerm;
+    operands_.resize(nodes_.back().operands_at);
+    nodes_.pop_back();
+  }
+}
+
 std::span<const TermId> TermTable::operands(TermId id) const {
   const Node& n = at(id);
   return {operands_.data() + n.operands_at, n.arity};

@@ -52,6 +52,8 @@ class TermTable {
   StatusOr<TermId> Add(const ops::Operator& op, std::span<const TermId> operands);
   // The same when the type is known (from Infer) and the size too (0: it is computed here).
   TermId AddTyped(OpId op, std::span<const TermId> operands, TypeId type, int size = 0);
+  // Forgets the terms from `size` on, at least the number of inputs; operators and types stay.
+  void Truncate(std::size_t size);
   // The term op(operands) if it is in the table, else kNoTerm.
   TermId Find(OpId op, std::span<const TermId> operands) const;
 

@@ -12,6 +12,7 @@ namespace {
 
 constexpr int kEndpointsMax = 256;
 constexpr int kRulesMax = 256;
+constexpr int kPartsMax = 1024;
 constexpr std::size_t kRuleBytesMax = std::size_t{1} << 20;
 constexpr std::uint32_t kLeasesMax = 64;
 constexpr std::uint32_t kWaitMaxMs = 30'000;
@@ -128,7 +129,55 @@ StatusOr<ProofResult> ToResult(const v1::ProofResult& m) {
   return out;
 }
 
-CollectResult ToResult(const v1::CollectResult& m) {
+Status CheckSha256(std::string_view field, std::string_view digits) {
+  const bool fits =
+      digits.size() == 64 && digits.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+  return fits ? OkStatus() : Bad(field, "not 64 hexadecimal digits");
+}
+
+StatusOr<CollectTask> ToCollect(const v1::CollectTask& m) {
+  CollectTask out;
+  ASSIGN_OR_RETURN(out.enumeration, ToEnumeration(m.enumeration()));
+  out.artifact = m.artifact();
+  RETURN_IF_ERROR(CheckId("task.collect.artifact", out.artifact));
+  out.first = m.first_bucket();
+  out.end = m.end_bucket();
+  const std::uint32_t buckets = std::uint32_t{1} << out.enumeration.stores.bucket_bits;
+  if (out.first >= out.end || out.end > buckets) {
+    return Bad("task.collect.end_bucket",
+               fmt::format("buckets {} to {} of {}", out.first, out.end, buckets));
+  }
+  out.store = m.store();
+  if (out.store >= out.enumeration.stores.endpoints.size()) {
+    return Bad("task.collect.store", fmt::format("there is no store {}", out.store));
+  }
+  return out;
+}
+
+StatusOr<JoinTask> ToJoin(const v1::JoinTask& m) {
+  JoinTask out;
+  ASSIGN_OR_RETURN(out.enumeration, ToEnumeration(m.enumeration()));
+  if (m.parts_size() < 1 || m.parts_size() > kPartsMax) {
+    return Bad("task.join.parts", fmt::format("{} of them; 1 to {}", m.parts_size(), kPartsMax));
+  }
+  for (const v1::JoinTask::Part& part : m.parts()) {
+    RETURN_IF_ERROR(CheckId("task.join.parts.artifact", part.artifact()));
+    RETURN_IF_ERROR(CheckSha256("task.join.parts.sha256", part.sha256()));
+    if (part.store() >= out.enumeration.stores.endpoints.size()) {
+      return Bad("task.join.parts.store", fmt::format("there is no store {}", part.store()));
+    }
+    out.parts.push_back({part.artifact(), part.store(), part.bytes(), part.sha256()});
+  }
+  out.artifact = m.artifact();
+  RETURN_IF_ERROR(CheckId("task.join.artifact", out.artifact));
+  return out;
+}
+
+StatusOr<CollectResult> ToResult(const v1::CollectResult& m, const std::string& field) {
+  if (m.counts().graphs_by_size_size() > graph::kMaxOperatorsMax) {
+    return Bad(field + ".counts.graphs_by_size", "more sizes than there can be");
+  }
+  RETURN_IF_ERROR(CheckSha256(field + ".artifact_sha256", m.artifact_sha256()));
   CollectResult out;
   const auto& counts = m.counts();
   out.graphs_by_size.assign(counts.graphs_by_size().begin(), counts.graphs_by_size().end());
@@ -140,6 +189,16 @@ CollectResult ToResult(const v1::CollectResult& m) {
   return out;
 }
 
+void FromResult(const CollectResult& r, v1::CollectResult& m) {
+  auto& counts = *m.mutable_counts();
+  counts.mutable_graphs_by_size()->Assign(r.graphs_by_size.begin(), r.graphs_by_size.end());
+  counts.set_graphs(r.graphs);
+  counts.set_classes(r.classes);
+  counts.set_equivalent_pairs(r.equivalent_pairs);
+  m.set_artifact_bytes(r.artifact_bytes);
+  m.set_artifact_sha256(r.artifact_sha256);
+}
+
 struct SetResult {
   v1::CompleteRequest& m;
   void operator()(const ShardResult& r) const {
@@ -147,16 +206,8 @@ struct SetResult {
     m.mutable_shard()->set_records(r.records);
     m.mutable_shard()->set_bytes(r.bytes);
   }
-  void operator()(const CollectResult& r) const {
-    auto& to = *m.mutable_collect();
-    auto& counts = *to.mutable_counts();
-    counts.mutable_graphs_by_size()->Assign(r.graphs_by_size.begin(), r.graphs_by_size.end());
-    counts.set_graphs(r.graphs);
-    counts.set_classes(r.classes);
-    counts.set_equivalent_pairs(r.equivalent_pairs);
-    to.set_artifact_bytes(r.artifact_bytes);
-    to.set_artifact_sha256(r.artifact_sha256);
-  }
+  void operator()(const CollectResult& r) const { FromResult(r, *m.mutable_collect()); }
+  void operator()(const JoinResult& r) const { FromResult(r.all, *m.mutable_join()); }
   void operator()(const ProofResult& r) const {
     m.mutable_proofs();
     for (const ProofVerdict& v : r.verdicts) {
@@ -180,6 +231,20 @@ struct SetWork {
   void operator()(const CollectTask& t) const {
     FromEnumeration(t.enumeration, *m.mutable_collect()->mutable_enumeration());
     m.mutable_collect()->set_artifact(t.artifact);
+    m.mutable_collect()->set_first_bucket(t.first);
+    m.mutable_collect()->set_end_bucket(t.end);
+    m.mutable_collect()->set_store(t.store);
+  }
+  void operator()(const JoinTask& t) const {
+    FromEnumeration(t.enumeration, *m.mutable_join()->mutable_enumeration());
+    for (const JoinTask::Part& part : t.parts) {
+      v1::JoinTask::Part& to = *m.mutable_join()->add_parts();
+      to.set_artifact(part.artifact);
+      to.set_store(part.store);
+      to.set_bytes(part.bytes);
+      to.set_sha256(part.sha256);
+    }
+    m.mutable_join()->set_artifact(t.artifact);
   }
   void operator()(const ProofTask& t) const {
     auto& to = *m.mutable_proofs();
@@ -211,11 +276,11 @@ StatusOr<Task> FromMessage(const v1::Task& m) {
       return out;
     }
     case v1::Task::kCollect: {
-      CollectTask t;
-      ASSIGN_OR_RETURN(t.enumeration, ToEnumeration(m.collect().enumeration()));
-      t.artifact = m.collect().artifact();
-      RETURN_IF_ERROR(CheckId("task.collect.artifact", t.artifact));
-      out.work = std::move(t);
+      ASSIGN_OR_RETURN(out.work, ToCollect(m.collect()));
+      return out;
+    }
+    case v1::Task::kJoin: {
+      ASSIGN_OR_RETURN(out.work, ToJoin(m.join()));
       return out;
     }
     case v1::Task::kProofs: {
@@ -240,9 +305,12 @@ StatusOr<LeaseRequest> FromMessage(const v1::LeaseRequest& m) {
   RETURN_IF_ERROR(CheckId("request_id", out.request_id));
   out.node_id = m.node_id();
   RETURN_IF_ERROR(CheckId("node_id", out.node_id));
-  if (m.kinds().empty() || m.kinds_size() > 3) return Bad("kinds", "give 1 to 3 kinds of tasks");
+  constexpr int kKinds = static_cast<int>(TaskKind::kJoin);
+  if (m.kinds().empty() || m.kinds_size() > kKinds) {
+    return Bad("kinds", fmt::format("give 1 to {} kinds of tasks", kKinds));
+  }
   for (const int kind : m.kinds()) {
-    if (kind < 1 || kind > 3) return Bad("kinds", fmt::format("{} is unknown", kind));
+    if (kind < 1 || kind > kKinds) return Bad("kinds", fmt::format("{} is unknown", kind));
     out.kinds.push_back(static_cast<TaskKind>(kind));
   }
   out.max_leases = m.max_leases();
@@ -350,15 +418,12 @@ StatusOr<Complete> FromMessage(const v1::CompleteRequest& m) {
       out.result = ShardResult{m.shard().graphs(), m.shard().records(), m.shard().bytes()};
       return out;
     case v1::CompleteRequest::kCollect: {
-      const CollectResult result = ToResult(m.collect());
-      if (result.graphs_by_size.size() > std::size_t(graph::kMaxOperatorsMax)) {
-        return Bad("collect.counts.graphs_by_size", "more sizes than there can be");
-      }
-      const std::string& sha = result.artifact_sha256;
-      if (sha.size() != 64 || sha.find_first_not_of("0123456789abcdef") != std::string::npos) {
-        return Bad("collect.artifact_sha256", "not 64 hexadecimal digits");
-      }
-      out.result = result;
+      ASSIGN_OR_RETURN(out.result, ToResult(m.collect(), "collect"));
+      return out;
+    }
+    case v1::CompleteRequest::kJoin: {
+      ASSIGN_OR_RETURN(CollectResult all, ToResult(m.join(), "join"));
+      out.result = JoinResult{std::move(all)};
       return out;
     }
     case v1::CompleteRequest::kProofs: {

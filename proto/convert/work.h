@@ -28,7 +28,7 @@ class Task;
 namespace tenon::convert {
 
 // The numbers are those of work.proto.
-enum class TaskKind : std::uint8_t { kShard = 1, kCollect = 2, kProofs = 3 };
+enum class TaskKind : std::uint8_t { kShard = 1, kCollect = 2, kProofs = 3, kJoin = 4 };
 
 // Store k of n has the buckets [k*2^bits/n, (k+1)*2^bits/n).
 struct StoreMap {
@@ -56,8 +56,23 @@ struct ShardTask {
 };
 struct CollectTask {
   EnumerationTask enumeration;
-  std::string artifact;  // On store 0.
+  std::string artifact;              // Of the part.
+  std::uint32_t first = 0, end = 1;  // Buckets.
+  std::uint32_t store = 0;           // Where the artifact is put, by number in the map.
   friend bool operator==(const CollectTask&, const CollectTask&) = default;
+};
+struct JoinTask {
+  struct Part {
+    std::string artifact;
+    std::uint32_t store = 0;
+    std::uint64_t bytes = 0;
+    std::string sha256;  // Hexadecimal.
+    friend bool operator==(const Part&, const Part&) = default;
+  };
+  EnumerationTask enumeration;
+  std::vector<Part> parts;  // 1 to 1024.
+  std::string artifact;     // On store 0.
+  friend bool operator==(const JoinTask&, const JoinTask&) = default;
 };
 struct ProofTask {
   std::uint64_t semantics_version = 0;
@@ -67,9 +82,9 @@ struct ProofTask {
 };
 
 struct Task {
-  std::string id;  // "JOB/shard/7", "JOB/collect", "JOB/proofs/3/12"
+  std::string id;  // "JOB/shard/7", "JOB/collect/2", "JOB/join", "JOB/proofs/3/12"
   std::string job_id;
-  std::variant<ShardTask, CollectTask, ProofTask> work;
+  std::variant<ShardTask, CollectTask, ProofTask, JoinTask> work;  // In the order of TaskKind.
   friend bool operator==(const Task&, const Task&) = default;
 };
 TaskKind KindOf(const Task& task);
@@ -120,6 +135,12 @@ struct CollectResult {
   friend bool operator==(const CollectResult&, const CollectResult&) = default;
 };
 
+// Of all parts.
+struct JoinResult {
+  CollectResult all;
+  friend bool operator==(const JoinResult&, const JoinResult&) = default;
+};
+
 // The numbers are those of work.proto, and persisted.
 enum class VerdictKind : std::uint8_t {
   kProved = 1,
@@ -148,7 +169,7 @@ struct Complete {
   std::string task_id;
   std::string node_id;
   Milliseconds cpu{0};
-  std::variant<ShardResult, CollectResult, ProofResult> result;
+  std::variant<ShardResult, CollectResult, ProofResult, JoinResult> result;  // As TaskKind.
   friend bool operator==(const Complete&, const Complete&) = default;
 };
 struct Release {

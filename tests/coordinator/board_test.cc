@@ -67,14 +67,16 @@ class BoardTest : public testing::Test {
     convert::LeaseRequest r;
     r.request_id = request.empty() ? "r" + std::to_string(++requests_) : request;
     r.node_id = node;
-    r.kinds = {TaskKind::kShard, TaskKind::kCollect, TaskKind::kProofs};
+    r.kinds = {TaskKind::kShard, TaskKind::kCollect, TaskKind::kProofs, TaskKind::kJoin};
     r.max_leases = most;
     return board_->Lease(r, Time());
   }
   static convert::Complete Result(const convert::Lease& lease, std::string node) {
     convert::Complete c{lease.id, lease.task.id, node, 10ms, convert::ShardResult{5, 6, 7}};
     if (convert::KindOf(lease.task) == TaskKind::kCollect) {
-      c.result = convert::CollectResult{{1, 2}, 1000, 2, 1, 9, std::string(64, 'a')};
+      c.result = PartResult(std::get<convert::CollectTask>(lease.task.work).first);
+    } else if (convert::KindOf(lease.task) == TaskKind::kJoin) {
+      c.result = convert::JoinResult{{{1, 2}, 1000, 2, 1, 9, std::string(64, 'a')}};
     } else if (convert::KindOf(lease.task) == TaskKind::kProofs) {
       convert::ProofResult result;
       for (const std::string& rule : std::get<convert::ProofTask>(lease.task.work).rules) {
@@ -83,6 +85,10 @@ class BoardTest : public testing::Test {
       c.result = result;
     }
     return c;
+  }
+  // A function of the part.
+  static convert::CollectResult PartResult(std::uint32_t first) {
+    return {{1, 2}, 3, 2, 1, 100 + first, std::string(64, static_cast<char>('a' + first % 6))};
   }
   // A function of the rule: those that end in '!' are refuted.
   static convert::ProofVerdict VerdictOf(const std::string& rule) {
@@ -151,6 +157,12 @@ TEST_F(BoardTest, AJobGoesThroughItsStates) {
   const auto collect = Lease("w", 8);
   ASSERT_THAT(collect, SizeIs(1));
   EXPECT_TRUE(*Complete(collect[0], "w"));
+  EXPECT_EQ(Get(id).state, JobState::kMatching);
+  EXPECT_FALSE(board_->Claim().has_value());
+  const auto join = Lease("w", 8);
+  ASSERT_THAT(join, SizeIs(1));
+  EXPECT_EQ(join[0].task.id, id + "/join");
+  EXPECT_TRUE(*Complete(join[0], "w"));
   EXPECT_EQ(Get(id).state, JobState::kReducing);
   const auto job = board_->Claim();
   ASSERT_TRUE(job.has_value());
@@ -169,10 +181,10 @@ TEST_F(BoardTest, AJobGoesThroughItsStates) {
   ASSERT_TRUE(board_->Finish(job->job, {{}, "pack-a@1.0.0", "abc"}, Time()).ok());
   EXPECT_EQ(Get(id).state, JobState::kDone);
   EXPECT_EQ(Get(id).pack_reference, "pack-a@1.0.0");
-  EXPECT_EQ(Get(id).cpu, 50ms);
+  EXPECT_EQ(Get(id).cpu, 60ms);
   Restart();
   EXPECT_EQ(Get(id).state, JobState::kDone);
-  EXPECT_EQ(Get(id).cpu, 50ms);
+  EXPECT_EQ(Get(id).cpu, 60ms);
   EXPECT_EQ(Get(id).shards_done, 3u);  // It was 0 of 3: the records of its shards are gone.
   ASSERT_THAT(board_->TablesToDrop(), SizeIs(1));
   ASSERT_TRUE(board_->Dropped(job->job).ok());
@@ -417,6 +429,64 @@ TEST_F(BoardTest, RulesThatKillVerifiersAreTriedAloneAndThenUnknown) {
   EXPECT_THAT(*result, ElementsAre(VerdictKind::kProved, VerdictKind::kUnknown));
 }
 
+// However many nodes collect, in whatever order, and whoever dies in between.
+TEST_F(BoardTest, PartsOfTheBucketsAreCollectedApartAndThenJoined) {
+  convert::SubmitJob request = Request("a", 48);
+  request.spec.max_operators = 4;  // 64 buckets.
+  const std::string id = board_->Submit(request, false, Time())->id;
+  for (const auto& lease : Lease("w", 64)) {
+    convert::Complete c = Result(lease, "w");
+    ASSERT_TRUE(*board_->Complete(c, Time()));
+  }
+  auto parts = Lease("w", 64);
+  ASSERT_THAT(parts, SizeIs(3));
+  std::uint32_t at = 0;
+  for (std::size_t k = 0; k < parts.size(); ++k) {
+    const auto& task = std::get<convert::CollectTask>(parts[k].task.work);
+    EXPECT_EQ(parts[k].task.id, id + "/collect/" + std::to_string(k));
+    EXPECT_EQ(task.first, at) << "together they are all buckets";
+    EXPECT_GT(task.end, task.first);
+    EXPECT_EQ(task.store, k % 2);
+    at = task.end;
+  }
+  EXPECT_EQ(at, 64u);
+  const auto complete = [&](const convert::Lease& lease) {
+    convert::Complete c = Result(lease, "w");
+    std::get<convert::CollectResult>(c.result).graphs_by_size = {1, 2, 3, 4};
+    return board_->Complete(c, Time());
+  };
+  ASSERT_TRUE(*complete(parts[2]));
+  EXPECT_FALSE(*complete(parts[2])) << "doubled";
+  Restart();
+  Pass(60s);
+  parts = Lease("w", 64);
+  ASSERT_THAT(parts, SizeIs(2)) << "one is done";
+  ASSERT_TRUE(*complete(parts[1]));
+  EXPECT_THAT(Lease("w", 64), IsEmpty()) << "no join before the last part";
+  ASSERT_TRUE(*complete(parts[0]));
+  EXPECT_EQ(Get(id).state, JobState::kMatching);
+  Restart();
+  const auto join = Lease("w", 64);
+  ASSERT_THAT(join, SizeIs(1));
+  const auto& task = std::get<convert::JoinTask>(join[0].task.work);
+  ASSERT_THAT(task.parts, SizeIs(3));
+  const std::uint32_t first[] = {0, 21, 42};
+  for (std::uint32_t k = 0; k < 3; ++k) {
+    const convert::CollectResult expected = PartResult(first[k]);
+    EXPECT_EQ(task.parts[k],
+              (convert::JoinTask::Part{id + ".part" + std::to_string(k), k % 2,
+                                       expected.artifact_bytes, expected.artifact_sha256}));
+  }
+  convert::Complete c = Result(join[0], "w");
+  std::get<convert::JoinResult>(c.result).all.graphs_by_size = {1, 2, 3, 4};
+  ASSERT_TRUE(*board_->Complete(c, Time()));
+  const auto collected = board_->Claim();
+  ASSERT_TRUE(collected.has_value());
+  EXPECT_EQ(collected->artifact, task.artifact);
+  EXPECT_EQ(collected->result, std::get<convert::JoinResult>(c.result).all);
+  EXPECT_EQ(Get(id).cpu, 520ms) << "48 shards, 3 parts, a join";
+}
+
 TEST_F(BoardTest, UrgentJobsComeFirstAndPausedOnesWait) {
   const std::string a = Submit("a"), b = Submit("b");
   ASSERT_TRUE(board_->Control({b, ControlJob::Action::kSetPriority, 5}, Time()).ok());
@@ -448,7 +518,8 @@ TEST_F(BoardTest, UnknownJobsAndTasksAreNotFound) {
   }
   Submit("a");
   const auto lease = Lease("w")[0];
-  for (const char* id : {"j1", "j1/", "j1/shard/", "j1/shard/x", "j9/shard/1", "j1/proofs/1"}) {
+  for (const char* id : {"j1", "j1/", "j1/shard/", "j1/shard/x", "j9/shard/1", "j1/proofs/1",
+                         "j1/collect", "j1/collect/", "j1/join/0"}) {
     convert::Complete c = Result(lease, "w");
     c.task_id = id;
     EXPECT_TRUE(absl::IsNotFound(board_->Complete(c, Time()).status())) << id;
@@ -459,9 +530,9 @@ TEST_F(BoardTest, UnknownJobsAndTasksAreNotFound) {
 // A store that came back with an empty disk has nothing to complain of.
 TEST_F(BoardTest, RecordsThatAStoreHasLostFailTheJob) {
   const std::string id = Submit("a", 2);
-  for (int k = 0; k < 2; ++k) EXPECT_TRUE(*board_->Complete(Result(Lease("w")[0], "w"), Time()));
+  for (int k = 0; k < 3; ++k) EXPECT_TRUE(*board_->Complete(Result(Lease("w")[0], "w"), Time()));
   convert::Complete c = Result(Lease("w")[0], "w");
-  std::get<convert::CollectResult>(c.result).graphs = 9;  // Of two times five.
+  std::get<convert::JoinResult>(c.result).all.graphs = 9;  // Of two times five.
   EXPECT_TRUE(*board_->Complete(c, Time()));
   EXPECT_EQ(board_->Get(id)->state, JobState::kFailed);
   EXPECT_THAT(board_->Get(id)->error, HasSubstr("lost"));
@@ -478,6 +549,14 @@ TEST_F(BoardTest, ResultsThatDoNotFitAreRefused) {
   std::get<convert::CollectResult>(c.result).graphs_by_size = {1};
   EXPECT_TRUE(absl::IsInvalidArgument(board_->Complete(c, Time()).status()));
   std::get<convert::CollectResult>(c.result).graphs_by_size = {1, 2};
+  EXPECT_TRUE(*board_->Complete(c, Time()));
+  c = Result(Lease("w")[0], "w");
+  const convert::JoinResult join = std::get<convert::JoinResult>(c.result);
+  c.result = join.all;
+  EXPECT_TRUE(absl::IsInvalidArgument(board_->Complete(c, Time()).status())) << "that of a part";
+  c.result = convert::JoinResult{};
+  EXPECT_TRUE(absl::IsInvalidArgument(board_->Complete(c, Time()).status()));
+  c.result = join;
   EXPECT_TRUE(*board_->Complete(c, Time()));
   const std::uint64_t job = board_->Claim()->job;
   ASSERT_TRUE(board_->BeginRound(job, {"r1", "r2"}).ok());

@@ -146,19 +146,26 @@ class ServiceTest : public testing::Test {
   }
   void StartNodes() {
     using convert::TaskKind;
-    StartNode("worker-0", "worker", {TaskKind::kShard, TaskKind::kCollect}, Enumerate);
+    StartNode("worker-0", "worker", {TaskKind::kShard, TaskKind::kCollect, TaskKind::kJoin},
+              Enumerate);
     StartNode("verifier-0", "verifier", {TaskKind::kProofs}, Prove);
     StartNode("verifier-1", "verifier", {TaskKind::kProofs}, Prove);
   }
 
-  // Shards do nothing; who collects enumerates everything.
+  // Shards and parts do nothing; who joins enumerates everything.
   static StatusOr<rpc::Outcome> Enumerate(unsigned, const convert::Task& task,
                                           std::stop_token stop) {
     if (convert::KindOf(task) == convert::TaskKind::kShard) {
       return rpc::Outcome{convert::ShardResult{1, 1, 1}, 1ms};
     }
-    const auto& collect = std::get<convert::CollectTask>(task.work);
-    const convert::EnumerationTask& e = collect.enumeration;
+    if (const auto* part = std::get_if<convert::CollectTask>(&task.work)) {
+      convert::CollectResult none;
+      none.graphs_by_size.resize(std::size_t(part->enumeration.max_operators));
+      none.artifact_sha256 = std::string(64, '0');
+      return rpc::Outcome{std::move(none), 1ms};
+    }
+    const auto& join = std::get<convert::JoinTask>(task.work);
+    const convert::EnumerationTask& e = join.enumeration;
     ASSIGN_OR_RETURN(const graph::Universe universe, convert::ParseUniverse(e.universe, "task"));
     worker::EnumerateOptions options;
     options.max_operators = e.max_operators;
@@ -168,9 +175,9 @@ class ServiceTest : public testing::Test {
     const std::string sha = registry::ToHex(registry::Sha256(bytes));
     ASSIGN_OR_RETURN(auto connection, rpc::Connection::Open(e.stores.endpoints[0]));
     RETURN_IF_ERROR(rpc::StoreClient(std::move(connection))
-                        .PutArtifact(e.stores.table, collect.artifact, bytes, sha, stop));
-    return rpc::Outcome{convert::CollectResult{found.graphs_by_size, found.graphs, found.classes,
-                                               found.equivalent_pairs, bytes.size(), sha},
+                        .PutArtifact(e.stores.table, join.artifact, bytes, sha, stop));
+    return rpc::Outcome{convert::JoinResult{{found.graphs_by_size, found.graphs, found.classes,
+                                             found.equivalent_pairs, bytes.size(), sha}},
                         2ms};
   }
   static StatusOr<rpc::Outcome> Prove(unsigned, const convert::Task& task, std::stop_token) {
@@ -297,7 +304,8 @@ TEST_F(ServiceTest, RestartsOnTheWayChangeNothing) {
     };
   };
   using convert::TaskKind;
-  StartNode("worker-0", "worker", {TaskKind::kShard, TaskKind::kCollect}, with_restarts(Enumerate));
+  StartNode("worker-0", "worker", {TaskKind::kShard, TaskKind::kCollect, TaskKind::kJoin},
+            with_restarts(Enumerate));
   StartNode("verifier-0", "verifier", {TaskKind::kProofs}, with_restarts(Prove));
   const rpc::JobClient jobs(Connect());
   const auto job = jobs.Submit(Matrix());

@@ -16,15 +16,22 @@ EnumerationTask AnEnumeration() {
 }
 std::vector<Task> Tasks() {
   return {{"j1/shard/7", "j1", ShardTask{AnEnumeration(), 7}},
-          {"j1/collect", "j1", CollectTask{AnEnumeration(), "j1.classes"}},
-          {"j1/proofs/3/12", "j1", ProofTask{1, {"rule", std::string("\0\xff", 2)}, 2}}};
+          {"j1/collect/1", "j1", CollectTask{AnEnumeration(), "j1.part1", 8, 16, 1}},
+          {"j1/proofs/3/12", "j1", ProofTask{1, {"rule", std::string("\0\xff", 2)}, 2}},
+          {"j1/join", "j1",
+           JoinTask{
+               AnEnumeration(),
+               {{"j1.part0", 0, 9, std::string(64, 'b')}, {"j1.part1", 1, 0, std::string(64, 'c')}},
+               "j1.classes"}}};
 }
 std::vector<Complete> Results() {
   return {{"1-2:j1/shard/7", "j1/shard/7", "n1", Milliseconds(3), ShardResult{4, 5, 6}},
-          {"1-3:j1/collect", "j1/collect", "n1", Milliseconds(3),
+          {"1-3:j1/collect/1", "j1/collect/1", "n1", Milliseconds(3),
            CollectResult{{1, 2}, 3, 4, 5, 6, std::string(64, 'a')}},
           {"1-4:j1/proofs/3/12", "j1/proofs/3/12", "n2", Milliseconds(0),
-           ProofResult{{{VerdictKind::kRefuted, "m=1", true, true, 9, "cert"}}}}};
+           ProofResult{{{VerdictKind::kRefuted, "m=1", true, true, 9, "cert"}}}},
+          {"1-5:j1/join", "j1/join", "n1", Milliseconds(3),
+           JoinResult{{{1, 2}, 3, 4, 5, 6, std::string(64, 'a')}}}};
 }
 
 void Refused(const Status& status, const std::string& field) {
@@ -45,7 +52,8 @@ TEST(WorkTest, WhatIsSentArrives) {
     ToMessage(result, m);
     EXPECT_EQ(*FromMessage(m), result);
   }
-  LeaseResponse leases{{{"1-2:j1/collect", Tasks()[1], Milliseconds(15'000), 2}}, Milliseconds(7)};
+  LeaseResponse leases{{{"1-2:j1/collect/1", Tasks()[1], Milliseconds(15'000), 2}},
+                       Milliseconds(7)};
   v1::LeaseResponse response;
   ToMessage(leases, response);
   EXPECT_EQ(FromMessage(response)->leases, leases.leases);

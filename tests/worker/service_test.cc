@@ -51,10 +51,31 @@ class WorkerServiceTest : public ::testing::Test {
                         .work = convert::ShardTask{.enumeration = e, .shard = shard}});
     }
   }
-  void AddCollect(const convert::EnumerationTask& e) {
-    coordinator_.Add({.id = "job/collect",
-                      .job_id = "job",
-                      .work = convert::CollectTask{.enumeration = e, .artifact = "classes"}});
+  // In two parts, cut within what one store has, and joined.
+  void Collect(const convert::EnumerationTask& e) {
+    convert::JoinTask join{.enumeration = e, .parts = {}, .artifact = "classes"};
+    const std::uint32_t cuts[] = {0, 3, 8};
+    for (std::uint32_t k = 0; k < 2; ++k) {
+      convert::CollectTask part{e, fmt::format("part{}", k), cuts[k], cuts[k + 1], k};
+      coordinator_.Add({.id = fmt::format("job/collect/{}", k), .job_id = "job", .work = part});
+    }
+    ASSERT_TRUE(coordinator_.WaitUntil(
+        [&] { return ResultOf("job/collect/0") && ResultOf("job/collect/1"); }));
+    for (std::uint32_t k = 0; k < 2; ++k) {
+      const auto result =
+          std::get<convert::CollectResult>(*ResultOf(fmt::format("job/collect/{}", k)));
+      EXPECT_GT(result.graphs, 0u);
+      join.parts.push_back(
+          {fmt::format("part{}", k), k, result.artifact_bytes, result.artifact_sha256});
+    }
+    coordinator_.Add({.id = "job/join", .job_id = "job", .work = join});
+    ASSERT_TRUE(coordinator_.WaitUntil([&] { return ResultOf("job/join").has_value(); }));
+  }
+  std::optional<decltype(convert::Complete::result)> ResultOf(const std::string& task) {
+    for (const convert::Complete& c : coordinator_.completed()) {
+      if (c.task_id == task) return c.result;
+    }
+    return std::nullopt;
   }
   void StartWorker(const std::string& id) {
     workers_.emplace_back([this, id](std::stop_token stop) {
@@ -72,10 +93,9 @@ class WorkerServiceTest : public ::testing::Test {
 
   // The collected classes are those of one process, byte for byte.
   void ExpectSameAsEmbedded(const convert::EnumerationTask& task) {
-    convert::CollectResult result;
-    for (const convert::Complete& c : coordinator_.completed()) {
-      if (const auto* r = std::get_if<convert::CollectResult>(&c.result)) result = *r;
-    }
+    const auto joined = ResultOf("job/join");
+    ASSERT_TRUE(joined.has_value());
+    const convert::CollectResult& result = std::get<convert::JoinResult>(*joined).all;
     const auto universe = *convert::LoadUniverse("matrix");
     const auto mode =
         task.mode == convert::EnumerationMode::kCanonical ? Mode::kCanonical : Mode::kExhaustive;
@@ -120,11 +140,10 @@ TEST_F(WorkerServiceTest, TwoWorkersAndTwoStoresFindWhatOneProcessFinds) {
     graphs += std::get<convert::ShardResult>(c.result).graphs;
     records += std::get<convert::ShardResult>(c.result).records;
   }
-  AddCollect(task);
-  ASSERT_TRUE(WaitForCompleted(kShards + 1));
+  Collect(task);
   ExpectSameAsEmbedded(task);
-  const auto& collected = std::get<convert::CollectResult>(coordinator_.completed().back().result);
-  EXPECT_EQ(graphs, collected.graphs);
+  const auto joined = *ResultOf("job/join");
+  EXPECT_EQ(graphs, std::get<convert::JoinResult>(joined).all.graphs);
   EXPECT_EQ(records, graphs + convert::LoadUniverse("matrix")->inputs.size());
   // Both stores have their part.
   for (const auto& s : stores_) EXPECT_GT(*s->Verify(), 0u);
@@ -135,8 +154,7 @@ TEST_F(WorkerServiceTest, CanonicalModeToo) {
   StartWorker("w1");
   AddShards(task);
   ASSERT_TRUE(WaitForCompleted(kShards));
-  AddCollect(task);
-  ASSERT_TRUE(WaitForCompleted(kShards + 1));
+  Collect(task);
   ExpectSameAsEmbedded(task);
 }
 
@@ -152,10 +170,7 @@ TEST_F(WorkerServiceTest, ShardsThatAreDoneTwiceChangeNothing) {
   AddShards(task);  // And by another one, later.
   StartWorker("w3");
   ASSERT_TRUE(WaitForCompleted(2 * kShards));
-  AddCollect(task);
-  ASSERT_TRUE(coordinator_.WaitUntil([&] {
-    return std::holds_alternative<convert::CollectResult>(coordinator_.completed().back().result);
-  }));
+  Collect(task);
   ExpectSameAsEmbedded(task);
 }
 
@@ -170,8 +185,7 @@ TEST_F(WorkerServiceTest, AStoreAndACoordinatorThatComeBackAreWaitedFor) {
   servers_[1] = *store::Server::Start(*stores_[1], {.listen = listen});
   coordinator_.Start();
   ASSERT_TRUE(WaitForCompleted(kShards));
-  AddCollect(task);
-  ASSERT_TRUE(WaitForCompleted(kShards + 1));
+  Collect(task);
   ExpectSameAsEmbedded(task);
 }
 
@@ -223,10 +237,7 @@ TEST_F(WorkerServiceTest, AWorkerThatSleptThroughItsLeaseDoesNoHarm) {
     return std::any_of(all.begin() + long(beats), all.end(),
                        [](const auto& b) { return b.node_id == "sleeper"; });
   }));
-  AddCollect(task);
-  ASSERT_TRUE(coordinator_.WaitUntil([&] {
-    return std::holds_alternative<convert::CollectResult>(coordinator_.completed().back().result);
-  }));
+  Collect(task);
   ExpectSameAsEmbedded(task);
   EXPECT_FALSE(sleeper.has_ended());
 }
@@ -249,10 +260,7 @@ TEST_F(WorkerServiceTest, KilledWorkersCostNothingButTime) {
     for (const convert::Complete& c : coordinator_.completed()) done.insert(c.task_id);
     return done.size() == kShards;
   }));
-  AddCollect(task);
-  ASSERT_TRUE(coordinator_.WaitUntil([&] {
-    return std::holds_alternative<convert::CollectResult>(coordinator_.completed().back().result);
-  }));
+  Collect(task);
   ExpectSameAsEmbedded(task);
 }
 

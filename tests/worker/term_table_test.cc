@@ -81,6 +81,19 @@ TEST_F(TermTableTest, PrintsOperandsThenChangedAttributes) {
             "Concat(a, Relu(a), axis=1)");
 }
 
+TEST_F(TermTableTest, TruncatedTermsAreForgottenAndTheOthersFound) {
+  std::vector<TermId> terms{a_};
+  for (int k = 0; k < 2000; ++k) terms.push_back(Add(ops::Relu{}, {terms.back()}));
+  const OpId relu = table_.InternOperator(ops::Relu{});
+  table_.Truncate(std::size_t(terms[700]));
+  EXPECT_EQ(table_.size(), std::size_t(terms[700]));
+  for (std::size_t k = 1; k < 700; ++k) {
+    ASSERT_EQ(table_.Find(relu, std::vector<TermId>{terms[k - 1]}), terms[k]);
+  }
+  EXPECT_EQ(table_.Find(relu, std::vector<TermId>{terms[699]}), kNoTerm);
+  EXPECT_EQ(Add(ops::Relu{}, {terms[699]}), terms[700]);
+}
+
 TEST_F(TermTableTest, GrowsWithoutLosingTerms) {
   std::vector<TermId> ids{a_};
   for (int k = 0; k < 5000; ++k) {
