@@ -70,9 +70,15 @@ void SaturateShared(benchmark::State& state, const char* name) {
 BENCHMARK_CAPTURE(SaturateShared, matrix, "matrix")->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(SaturateShared, conv, "conv")->Unit(benchmark::kMillisecond);
 
-void PairsAlone(benchmark::State& state, const char* name) {
-  const auto found = Find(name);
+// The pairs of graphs to `operators`, 0: as many as the rules are of.
+void PairsAlone(benchmark::State& state, const char* name, int operators) {
+  auto found = Find(name);
   if (!found.ok()) return state.SkipWithError(base::Message(found.status()).c_str());
+  if (operators != 0) {
+    auto all = worker::Enumerate(found->all.universe, {.max_operators = operators});
+    if (!all.ok()) return state.SkipWithError(base::Message(all.status()).c_str());
+    found->all = *std::move(all);
+  }
   egraph::Vocabulary words;
   const egraph::RuleSet rules = RulesOf(words, found->reduced);
   PairDeriver deriver(words, found->all.table, {.commutative = true});
@@ -91,8 +97,9 @@ void PairsAlone(benchmark::State& state, const char* name) {
   }
   state.SetItemsProcessed(std::int64_t(pairs) * state.iterations());
 }
-BENCHMARK_CAPTURE(PairsAlone, matrix, "matrix")->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(PairsAlone, conv, "conv")->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(PairsAlone, matrix, "matrix", 0)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(PairsAlone, matrix_4, "matrix", 4)->Iterations(1)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(PairsAlone, conv, "conv", 0)->Unit(benchmark::kMillisecond);
 
 }  // namespace
 }  // namespace tenon::reduce

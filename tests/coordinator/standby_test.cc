@@ -44,7 +44,7 @@ TEST_F(StandbyTest, EveryCallIsRefusedWithTheLeadersAddress) {
   ExpectRefused(jobs.Get("j1").status(), "");
   standby_->SetLeader("other:7400");
   ExpectRefused(jobs.Get("j1").status(), "other:7400");
-  ExpectRefused(jobs.Submit({}).status(), "other:7400");
+  ExpectRefused(jobs.Submit(convert::JobSpec{}).status(), "other:7400");
   // Streams of either direction, too.
   ExpectRefused(jobs.Watch(
                         "j1", [](const auto&) { return true; }, {}, rpc::kQuickCall)
