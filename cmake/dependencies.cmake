@@ -17,10 +17,12 @@ find_package(nlohmann_json CONFIG REQUIRED)
 find_package(GTest CONFIG REQUIRED)
 find_package(benchmark CONFIG REQUIRED)
 find_package(zstd CONFIG REQUIRED)           # zstd::libzstd_shared
+find_package(ZLIB REQUIRED)                  # ZLIB::ZLIB, for tests and benchmarks
 find_package(OpenSSL REQUIRED)
 pkg_check_modules(Z3 REQUIRED IMPORTED_TARGET z3)             # PkgConfig::Z3
 pkg_check_modules(SODIUM REQUIRED IMPORTED_TARGET libsodium)  # PkgConfig::SODIUM
 pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)  # PkgConfig::XXHASH
+pkg_check_modules(CBC REQUIRED IMPORTED_TARGET cbc osi-cbc)   # PkgConfig::CBC, with Clp
 
 # Not find_package(dnnl): its config wants OpenCL headers that libdnnl-dev does not depend on.
 find_path(DNNL_INCLUDE_DIR oneapi/dnnl/dnnl.hpp REQUIRED)

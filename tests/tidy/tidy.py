@@ -22,6 +22,7 @@ WALLS = [
     (r"onnx/", "ONNX", ["optimizer/onnx/"]),
     (r"(oneapi/|dnnl)", "oneDNN", ["optimizer/device/"]),
     (r"(cuda|cudnn|cublas|nvrtc|nvml)", "CUDA", ["optimizer/device/"]),
+    (r"(coin/)?(Cbc|Clp|Cgl|Coin|Osi)\w*\.h(pp)?$", "CBC", ["optimizer/extract/"]),
     (r"CLI/", "CLI11", ["client/cli/"]),
     (r"(prometheus/|civetweb)", "prometheus-cpp and civetweb", ["client/observe/"]),
 ]
@@ -57,6 +58,8 @@ MAY_INCLUDE = {
     "interop/": ["core/", "verifier/", "interop/"],
     "coordinator/": SERVICE + ["client/etcd/", "coordinator/"],
     "optimizer/": SERVICE + ["optimizer/"],
+    # Extraction knows numbers only.
+    "optimizer/extract/": ["core/base/", "optimizer/extract/"],
 }
 OURS = ["core/", "proto/", "store/", "client/", "worker/", "verifier/", "interop/", "coordinator/",
         "optimizer/", "tests/", "bench/"]
