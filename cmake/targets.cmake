@@ -35,6 +35,16 @@ function(tenon_executable name)
   add_executable(${name} ${arg_SOURCES})
   tenon_own_code(${name})
   target_link_libraries(${name} PRIVATE ${arg_DEPS})
+  if(TENON_SANITIZE STREQUAL "thread")
+    if(NOT TARGET tenon_tsan_grpc)
+      add_library(tenon_tsan_grpc OBJECT ${CMAKE_SOURCE_DIR}/tests/support/tsan_grpc.cc)
+      tenon_own_code(tenon_tsan_grpc)
+    endif()
+    target_link_libraries(${name} PRIVATE tenon_tsan_grpc ${CMAKE_DL_LIBS})
+    # What the file defines is for the libraries, too.
+    target_link_options(${name} PRIVATE -Wl,--export-dynamic-symbol=grpc_call_start_batch
+      -Wl,--export-dynamic-symbol=_ZN4absl*Mutex* -Wl,--export-dynamic-symbol=_ZN4absl*CondVar*)
+  endif()
 endfunction()
 
 # tenon_test(NAME SOURCES a_test.cc... [DEPS ...] [LABELS long|gpu|crash...] [TIMEOUT seconds])

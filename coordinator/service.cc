@@ -14,6 +14,7 @@
 
 #include "client/rpc/connection.h"
 #include "client/rpc/server_limits.h"
+#include "core/base/mutex.h"
 #include "proto/convert/status.h"
 #include "tenon/v1/jobs.grpc.pb.h"
 #include "tenon/v1/work.grpc.pb.h"
@@ -40,34 +41,50 @@ ServerUnaryReactor* End(CallbackServerContext* context, const StatusOr<convert::
   return End(context, job.status());
 }
 
+// Reactors: gRPC calls one back in one thread after another, which ThreadSanitizer cannot see to be
+// in order, and OnCancel at any time. So each of these calls takes the reactor's lock, the last one
+// too: then whoever called before has given it back, and the object may go.
+
 // Sends a job whenever it has changed. Lives until gRPC is done with it.
 class WatchReactor : public grpc::ServerWriteReactor<v1::Job> {
  public:
   WatchReactor(Coordinator& coordinator, std::string id)
       : coordinator_(coordinator), id_(std::move(id)) {
     if (const Status s = coordinator.Leads(); !s.ok()) {
+      const base::MutexLock lock(mutex_);
       Finish(convert::ToGrpc(s));
     } else {
-      Wait();
+      Wait({});
     }
   }
   void OnWriteDone(bool ok) override {
-    if (!ok) {
-      Finish(grpc::Status(grpc::StatusCode::CANCELLED, "the caller has gone"));
-    } else if (ended_) {
-      Finish(grpc::Status::OK);
-    } else {
-      not_before_ = std::chrono::steady_clock::now() + kWatchPause;
-      Wait();
+    {
+      const base::MutexLock lock(mutex_);
+      if (!ok) return Finish(grpc::Status(grpc::StatusCode::CANCELLED, "the caller has gone"));
+      if (ended_) return Finish(grpc::Status::OK);
     }
+    Wait(std::chrono::steady_clock::now() + kWatchPause);
   }
-  void OnCancel() override { waiter_->gone = true; }
-  void OnDone() override { delete this; }
+  void OnCancel() override {
+    const base::MutexLock lock(mutex_);
+    waiter_->gone = true;
+  }
+  void OnDone() override {
+    { const base::MutexLock lock(mutex_); }
+    delete this;
+  }
 
  private:
   // `this` lives at least until Finish, which only what is called back here or OnWriteDone calls.
-  void Wait() {
-    coordinator_.Watch(id_, revision_, not_before_, waiter_, [this](StatusOr<convert::Job> job) {
+  // Without the lock, as it may be called back at once.
+  void Wait(board::Now::Monotonic not_before) ABSL_LOCKS_EXCLUDED(mutex_) {
+    std::uint64_t seen = 0;
+    {
+      const base::MutexLock lock(mutex_);
+      seen = revision_;
+    }
+    coordinator_.Watch(id_, seen, not_before, waiter_, [this](StatusOr<convert::Job> job) {
+      const base::MutexLock lock(mutex_);
       if (!job.ok()) return Finish(convert::ToGrpc(job.status()));
       revision_ = job->revision;
       ended_ = convert::HasEnded(job->state);
@@ -80,10 +97,10 @@ class WatchReactor : public grpc::ServerWriteReactor<v1::Job> {
   Coordinator& coordinator_;
   const std::string id_;
   const std::shared_ptr<Coordinator::Waiter> waiter_ = std::make_shared<Coordinator::Waiter>();
-  std::uint64_t revision_ = 0;
-  board::Now::Monotonic not_before_{};
-  bool ended_ = false;
-  v1::Job message_;
+  base::Mutex mutex_;
+  std::uint64_t revision_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool ended_ ABSL_GUARDED_BY(mutex_) = false;
+  v1::Job message_ ABSL_GUARDED_BY(mutex_);
 };
 
 class Jobs : public v1::JobService::CallbackService {
@@ -150,15 +167,28 @@ class LeaseReactor : public ServerUnaryReactor {
  public:
   void Start(Coordinator& coordinator, const convert::LeaseRequest& request,
              v1::LeaseResponse* answer) {
-    coordinator.Lease(request, waiter_, [this, answer](const convert::LeaseResponse& response) {
+    std::shared_ptr<Coordinator::Waiter> waiter;
+    {
+      const base::MutexLock lock(mutex_);
+      waiter = waiter_;
+    }
+    coordinator.Lease(request, waiter, [this, answer](const convert::LeaseResponse& response) {
+      const base::MutexLock lock(mutex_);
       ToMessage(response, *answer);
       Finish(grpc::Status::OK);
     });
   }
-  void OnCancel() override { waiter_->gone = true; }
-  void OnDone() override { delete this; }
+  void OnCancel() override {
+    const base::MutexLock lock(mutex_);
+    waiter_->gone = true;
+  }
+  void OnDone() override {
+    { const base::MutexLock lock(mutex_); }
+    delete this;
+  }
 
  private:
+  base::Mutex mutex_;
   const std::shared_ptr<Coordinator::Waiter> waiter_ = std::make_shared<Coordinator::Waiter>();
 };
 

@@ -299,7 +299,11 @@ class PutRunsCall final : public grpc::ServerBidiReactor<v1::PutRunsRequest, v1:
     if (!finished_) End(absl::CancelledError("the client is gone"));
   }
 
-  void OnDone() override { self_.reset(); }
+  void OnDone() override {
+    std::shared_ptr<PutRunsCall> self;  // Goes after the lock.
+    const base::MutexLock lock(mutex_);
+    self = std::move(self_);
+  }
 
  private:
   explicit PutRunsCall(Committer& committer) : committer_(committer) {}
@@ -333,8 +337,8 @@ class PutRunsCall final : public grpc::ServerBidiReactor<v1::PutRunsRequest, v1:
   }
 
   Committer& committer_;
-  std::shared_ptr<PutRunsCall> self_;
   base::Mutex mutex_;
+  std::shared_ptr<PutRunsCall> self_ ABSL_GUARDED_BY(mutex_);
   v1::PutRunsRequest request_;
   v1::PutRunsResponse response_ ABSL_GUARDED_BY(mutex_);
   std::uint64_t queued_ ABSL_GUARDED_BY(mutex_) = 0;     // Sequence numbers.

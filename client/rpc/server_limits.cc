@@ -38,8 +38,8 @@ void SetServerLimits(grpc::ServerBuilder& builder, int threads_max) {
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
 }
 
-// The alarm may go off while the call ends, so it holds what it needs itself; and as long as there
-// is an alarm, it keeps what it holds.
+// The alarm may go off while the call ends, so while one is set this object owns itself. (The alarm
+// could own it, too, but would read its pointer without the lock.)
 struct TransferLimit::Watch : std::enable_shared_from_this<Watch> {
   using Clock = std::chrono::steady_clock;
 
@@ -47,11 +47,14 @@ struct TransferLimit::Watch : std::enable_shared_from_this<Watch> {
   void Arm() {
     const auto left = std::chrono::ceil<milliseconds>(end - Clock::now());
     alarm = std::make_unique<grpc::Alarm>();  // A new one: this may be called by the last.
-    alarm->Set(std::chrono::system_clock::now() + left,
-               [self = shared_from_this()](bool) { self->Look(); });
+    self = shared_from_this();
+    alarm->Set(std::chrono::system_clock::now() + left, [this](bool) { Look(); });
   }
+  // Called once for each alarm: when it goes off, or is no more.
   void Look() {
+    std::shared_ptr<Watch> last;  // Goes after the lock.
     const std::lock_guard lock(mutex);
+    last = std::move(self);
     if (context == nullptr) return;
     if (Clock::now() < end) return Arm();
     context->TryCancel();
@@ -62,6 +65,7 @@ struct TransferLimit::Watch : std::enable_shared_from_this<Watch> {
   Clock::time_point end;
   std::size_t bytes = 0;  // Less than a MiB, which the end does not count yet.
   std::unique_ptr<grpc::Alarm> alarm;
+  std::shared_ptr<Watch> self;
 };
 
 TransferLimit::TransferLimit(grpc::ServerContextBase* context, milliseconds limit)

@@ -11,6 +11,7 @@
 #include "client/registry/pack_file.h"
 #include "client/registry/sha256.h"
 #include "core/base/crc32c.h"
+#include "core/base/mutex.h"
 #include "proto/convert/status.h"
 #include "tenon/v1/registry.grpc.pb.h"
 
@@ -59,6 +60,9 @@ struct Limits {
   std::chrono::milliseconds time;
 };
 
+// Push and Pull: gRPC calls them back in one thread after another, which ThreadSanitizer cannot see
+// to be in order. So each call takes the lock, the last one, too.
+
 class Push : public grpc::ServerReadReactor<v1::PushPackRequest> {
  public:
   Push(CallbackServerContext* context, const Limits& limits, std::shared_ptr<PackShelf> shelf,
@@ -67,6 +71,7 @@ class Push : public grpc::ServerReadReactor<v1::PushPackRequest> {
         place_(*limits.transfers),
         limit_(context, limits.time),
         answer_(answer) {
+    const base::MutexLock lock(mutex_);
     if (const Status s = place_.status(); !s.ok()) {
       Finish(convert::ToGrpc(s));
     } else {
@@ -74,17 +79,21 @@ class Push : public grpc::ServerReadReactor<v1::PushPackRequest> {
     }
   }
   void OnReadDone(bool ok) override {
+    const base::MutexLock lock(mutex_);
     const Status status = ok ? Take() : Publish();
     if (!ok || !status.ok()) return Finish(convert::ToGrpc(status));
     StartRead(&message_);
   }
-  void OnDone() override { delete this; }
+  void OnDone() override {
+    { const base::MutexLock lock(mutex_); }
+    delete this;
+  }
 
  private:
   static Status Invalid(std::string field, std::string what) {
     return convert::Violations({{std::move(field), std::move(what)}});
   }
-  Status Take() {
+  Status Take() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (message_.has_header()) {
       if (announced_) return Invalid("header", "a second one");
       announced_ = true;
@@ -111,7 +120,7 @@ class Push : public grpc::ServerReadReactor<v1::PushPackRequest> {
     limit_.Moved(chunk.data().size());
     return OkStatus();
   }
-  Status Publish() {
+  Status Publish() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (!announced_ || file_.size() != size_) {
       return Invalid("chunk", "the stream ended before the size announced");
     }
@@ -130,11 +139,12 @@ class Push : public grpc::ServerReadReactor<v1::PushPackRequest> {
   const Place place_;
   rpc::TransferLimit limit_;
   v1::PackInfo* const answer_;
-  v1::PushPackRequest message_;
-  bool announced_ = false;
-  std::uint64_t size_ = 0;
-  std::string sha256_;
-  std::string file_;
+  base::Mutex mutex_;
+  v1::PushPackRequest message_ ABSL_GUARDED_BY(mutex_);
+  bool announced_ ABSL_GUARDED_BY(mutex_) = false;
+  std::uint64_t size_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::string sha256_ ABSL_GUARDED_BY(mutex_);
+  std::string file_ ABSL_GUARDED_BY(mutex_);
 };
 
 class Pull : public grpc::ServerWriteReactor<v1::PullPackResponse> {
@@ -142,6 +152,7 @@ class Pull : public grpc::ServerWriteReactor<v1::PullPackResponse> {
   Pull(CallbackServerContext* context, const Limits& limits, const PackShelf& shelf,
        const v1::PullPackRequest& request)
       : place_(*limits.transfers), limit_(context, limits.time), at_(request.offset()) {
+    const base::MutexLock lock(mutex_);
     if (const Status status = Open(shelf, request); !status.ok()) {
       Finish(convert::ToGrpc(status));
     } else {
@@ -149,6 +160,7 @@ class Pull : public grpc::ServerWriteReactor<v1::PullPackResponse> {
     }
   }
   void OnWriteDone(bool ok) override {
+    const base::MutexLock lock(mutex_);
     if (!ok) return Finish(grpc::Status(grpc::StatusCode::CANCELLED, "the caller has gone"));
     if (at_ >= file_.size()) return Finish(grpc::Status::OK);
     const std::string_view part = std::string_view(file_).substr(at_, kChunkBytes);
@@ -160,10 +172,14 @@ class Pull : public grpc::ServerWriteReactor<v1::PullPackResponse> {
     limit_.Moved(part.size());
     StartWrite(&message_);
   }
-  void OnDone() override { delete this; }
+  void OnDone() override {
+    { const base::MutexLock lock(mutex_); }
+    delete this;
+  }
 
  private:
-  Status Open(const PackShelf& shelf, const v1::PullPackRequest& request) {
+  Status Open(const PackShelf& shelf, const v1::PullPackRequest& request)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     RETURN_IF_ERROR(place_.status());
     ASSIGN_OR_RETURN(const ShelfEntry entry,
                      shelf.Find(request.name(), {request.version(), request.channel()}));
@@ -177,9 +193,10 @@ class Pull : public grpc::ServerWriteReactor<v1::PullPackResponse> {
 
   const Place place_;
   rpc::TransferLimit limit_;
-  std::uint64_t at_;
-  std::string file_;
-  v1::PullPackResponse message_;
+  base::Mutex mutex_;
+  std::uint64_t at_ ABSL_GUARDED_BY(mutex_);
+  std::string file_ ABSL_GUARDED_BY(mutex_);
+  v1::PullPackResponse message_ ABSL_GUARDED_BY(mutex_);
 };
 
 class Registry final : public v1::RegistryService::CallbackService {
