@@ -52,6 +52,10 @@ struct Trace {
   bool rectified = false;   // The result of relu.
   bool zero = false;        // A structural zero, or a product with one.
   bool one = false;         // The literal 1.
+  bool positive = false;    // Never below 0.
+  // A sum of numbers of unknown signs is in it: where they cancel, little but rounding is left, and
+  // a reciprocal or a root makes that large.
+  bool cancels = false;
 
   std::uint64_t unsigned_bits() const { return negative ? bits ^ kMinus : bits; }
 };
@@ -81,6 +85,7 @@ struct Computation : eval::ConcreteSizes {
     t.value = eval::FromInteger(v);
     t.zero = v == 0;
     t.one = v == 1;
+    t.positive = v >= 0;
     return t;
   }
   Trace Real(double v) {
@@ -88,6 +93,7 @@ struct Computation : eval::ConcreteSizes {
     t.bits = Mix(kLiteral, std::bit_cast<std::uint64_t>(v));
     t.value = eval::FromDouble(v);
     t.one = v == 1;
+    t.positive = v >= 0;
     // A zero that somebody wrote, unlike padding, is multiplied and added.
     if (v == 0) t.uses = With(nullptr, Mix(kLiteral, 0));
     return t;
@@ -97,11 +103,14 @@ struct Computation : eval::ConcreteSizes {
     Trace t;
     t.bits = Mix(kInverse, std::uint64_t(n));
     t.value = eval::FromFraction(1, n);
+    t.positive = true;
     return t;
   }
   Trace Add(const Trace& a, const Trace& b) {
     if (PlainZero(a) && PlainZero(b)) return a;
     Trace t = Both(a, b);
+    t.positive = a.positive && b.positive;
+    t.cancels = t.cancels || !(t.positive || PlainZero(a) || PlainZero(b));
     t.bits = Mix(Mix(kAdd, std::min(a.bits, b.bits)), std::max(a.bits, b.bits));
     t.value = {eval::AddMod(a.value.residue, b.value.residue), a.value.approx + b.value.approx};
     return t;
@@ -111,7 +120,7 @@ struct Computation : eval::ConcreteSizes {
     Trace t = a;
     t.bits ^= kMinus;
     t.negative = !a.negative;
-    t.rectified = t.one = false;
+    t.rectified = t.one = t.positive = false;
     const eval::Exact minus = eval::FromInteger(-1);
     t.value = {eval::MulMod(a.value.residue, minus.residue), -a.value.approx};
     return t;
@@ -124,6 +133,7 @@ struct Computation : eval::ConcreteSizes {
     if (t.zero) t.uses = nullptr;
     t.negative = a.negative != b.negative;
     const std::uint64_t x = a.unsigned_bits(), y = b.unsigned_bits();
+    t.positive = !t.negative && ((a.positive && b.positive) || x == y);
     t.bits = Mix(Mix(kMul, std::min(x, y)), std::max(x, y)) ^ (t.negative ? kMinus : 0);
     t.value = {eval::MulMod(a.value.residue, b.value.residue), a.value.approx * b.value.approx};
     return t;
@@ -146,7 +156,7 @@ struct Computation : eval::ConcreteSizes {
       Trace t = a;
       t.bits = Mix(Mix(kFunction, std::uint64_t(f)), a.bits);
       t.negative = t.one = t.zero = false;
-      t.rectified = true;
+      t.rectified = t.positive = true;
       if (!(a.value.approx > 0)) t.value = {};
       return t;
     }
@@ -154,13 +164,19 @@ struct Computation : eval::ConcreteSizes {
     t.bits = Mix(Mix(kFunction, std::uint64_t(f)), a.bits);
     t.arithmetic = true;
     t.sum = a.sum;
-    const std::uint64_t application = Mix(Mix(kFunction, 64 + std::uint64_t(f)), a.value.residue);
+    t.positive = f == ops::Fn::kExp || f == ops::Fn::kSigmoid || f == ops::Fn::kSqrt || a.positive;
+    // An absolute error of the argument is a relative one of exp and sigmoid.
+    t.cancels = a.cancels && f != ops::Fn::kExp && f != ops::Fn::kSigmoid;
+    const bool steep = f == ops::Fn::kRecip || f == ops::Fn::kSqrt;
+    const std::uint64_t application =
+        Mix(Mix(kFunction, 64 + std::uint64_t(f)), steep && a.cancels ? a.bits : a.value.residue);
     // Of constants, such as the number of elements under a window, everybody knows the value.
     t.uses = a.uses == nullptr || a.uses->empty() ? a.uses : With(a.uses, application);
     if (f == ops::Fn::kRecip && a.value.residue != 0) {
       t.value = {eval::InverseMod(a.value.residue), 1 / a.value.approx};
     } else {
-      t.value = {application % eval::kPrime, 0.5 + double(application >> 40) / 1e8};
+      const std::uint64_t real = Mix(Mix(kFunction, 64 + std::uint64_t(f)), a.value.residue);
+      t.value = {real % eval::kPrime, 0.5 + double(real >> 40) / 1e8};
     }
     return t;
   }
@@ -168,13 +184,16 @@ struct Computation : eval::ConcreteSizes {
   Trace Sum(std::int64_t n, F f) {
     Trace t;
     t.bits = Mix(kSum, std::uint64_t(n));
-    t.arithmetic = t.sum = true;
+    t.arithmetic = t.sum = t.positive = true;
     for (std::int64_t k = 0; k < n; ++k) {
       const Trace x = f(k);
       t.bits = Mix(t.bits, x.bits);
       t.uses = Union(t.uses, x.uses);
+      t.positive = t.positive && x.positive;
+      t.cancels = t.cancels || x.cancels;
       t.value = {eval::AddMod(t.value.residue, x.value.residue), t.value.approx + x.value.approx};
     }
+    t.cancels = t.cancels || (n > 1 && !t.positive);
     return t;
   }
   template <class A, class V>
@@ -193,6 +212,8 @@ struct Computation : eval::ConcreteSizes {
         }
         t.arithmetic = t.arithmetic || x.arithmetic;
         t.sum = t.sum || x.sum;
+        t.positive = t.positive || x.positive;
+        t.cancels = t.cancels || x.cancels;
         ++count;
       }
       int a = n.size() - 1;
@@ -212,6 +233,7 @@ struct Computation : eval::ConcreteSizes {
     t.uses = Union(a.uses, b.uses);
     t.arithmetic = true;
     t.sum = a.sum || b.sum;
+    t.cancels = a.cancels || b.cancels;
     return t;
   }
 };

@@ -9,7 +9,8 @@
 //  domain: the two sides use different input elements, apply a function (exp, reciprocal, sigmoid,
 //          ..) to different arguments, or compute with something on one side what the other side
 //          just copies (x + 0, x times the identity matrix): an infinity, a NaN or the sign of a
-//          zero may appear or vanish.
+//          zero may appear or vanish. Or they take a reciprocal or a root of a sum that may cancel
+//          and that they add up differently.
 //  finite: everything else; equal up to rounding while nothing overflows and nothing is NaN.
 #pragma once
 

@@ -90,6 +90,11 @@ TEST(FloatClassTest, ReorderedArithmeticIsFinite) {
       "Sub(BatchNormalization(x, s, b, mean, var), BatchNormalization(Sub(x, x), s, b, mean, "
       "var)))",
   };
+  // Numbers of one sign do not cancel.
+  EXPECT_EQ(
+      Of("given a[m,n] b[m,n] source Reciprocal(ReduceSum(Exp(Concat(a, b, axis=1)), axis=1)) "
+         "target Reciprocal(Add(ReduceSum(Exp(a), axis=1), ReduceSum(Exp(b), axis=1)))"),
+      FloatClass::kFinite);
   for (const char* text : finite) EXPECT_EQ(Of(text), FloatClass::kFinite) << text;
 }
 
@@ -116,6 +121,12 @@ TEST(FloatClassTest, WhatRemovesAnOperationOrAnInputIsDomain) {
       "given a[m,n] source Mul(Sqrt(Exp(a)), Sqrt(Exp(a))) target Exp(a)",
       "given a[m,n] c[m,1] g[n] source LayerNormalization(Add(a, c), g) target "
       "LayerNormalization(a, g)",
+      // Where sums cancel, a reciprocal or a root is of rounding.
+      "given a[m,n] b[n,k] c[k,l] source Reciprocal(MatMul(MatMul(a, b), c)) target "
+      "Reciprocal(MatMul(a, MatMul(b, c)))",
+      "given x[m,n] source Sqrt(Sub(ReduceMean(Mul(x, x), axis=1), Mul(ReduceMean(x, axis=1), "
+      "ReduceMean(x, axis=1)))) target Sqrt(ReduceMean(Mul(Sub(x, ReduceMean(x, axis=1)), Sub(x, "
+      "ReduceMean(x, axis=1))), axis=1))",
       // A negative zero.
       "given a[m,n] source Neg(Pad(a, begins=[0,0], ends=[0,1])) target "
       "Pad(Neg(a), begins=[0,0], ends=[0,1])",
