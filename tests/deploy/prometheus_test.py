@@ -121,7 +121,7 @@ class RealCluster(unittest.TestCase):
             (r'tenon_verdicts_total\{repeatable="true",verdict="proved"\} (\d+)', verifier))]
         self.assertEqual(proved[0], proved[1])
         self.assertGreater(int(proved[0]), 0)
-        self.assertIn('tenon_tasks_total{outcome="completed",role="worker"} 5',
+        self.assertIn('tenon_tasks_total{outcome="completed",role="worker"} 6',
                       self.scraped("worker"))
         store = self.scraped("store")
         self.assertIn("\ntenon_store_accepts_writes 1\n", store)

