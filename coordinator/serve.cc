@@ -8,8 +8,8 @@
 
 #include <fmt/core.h>
 
+#include "client/registry/artifact.h"
 #include "client/registry/keys.h"
-#include "client/registry/sha256.h"
 #include "client/rpc/store_client.h"
 #include "coordinator/etcd/journal.h"
 #include "coordinator/etcd/leadership.h"
@@ -45,13 +45,10 @@ StatusOr<graph::TermClasses> ReadClasses(const board::Collected& job, const Serv
   }
   ASSIGN_OR_RETURN(const rpc::StoreClient client,
                    ClientOf(job.stores.endpoints.at(0), options, std::chrono::seconds(30)));
-  ASSIGN_OR_RETURN(const std::string bytes,
-                   client.GetArtifact(job.stores.table, job.artifact,
-                                      std::max<std::uint64_t>(job.result.artifact_bytes, 1), stop));
-  if (registry::ToHex(registry::Sha256(bytes)) != job.result.artifact_sha256) {
-    return base::DataLoss(fmt::format("{}: artifact '{}' is not what its collector wrote",
-                                      job.stores.endpoints[0], job.artifact));
-  }
+  ASSIGN_OR_RETURN(
+      const std::string bytes,
+      registry::GetArtifact(client, job.stores.table, job.artifact, job.result.artifact_bytes,
+                            job.result.artifact_sha256, std::move(stop)));
   ASSIGN_OR_RETURN(const graph::Universe universe,
                    convert::ParseUniverse(job.spec.universe, job.id));
   return graph::DecodeClasses(universe, bytes);
@@ -141,12 +138,6 @@ Status ServeTerm(const ServeOptions& options, board::Journal& journal,
   return served;
 }
 
-// `address`, with this port in place of port 0.
-std::string WithPort(const std::string& address, int port) {
-  return address.ends_with(":0") ? fmt::format("{}{}", address.substr(0, address.size() - 1), port)
-                                 : address;
-}
-
 // Standby and leader by turns, on one port.
 class Turns {
  public:
@@ -171,9 +162,7 @@ class Turns {
       const std::stop_callback lost((*leadership)->lost(), end);
       const Status status = Lead(*client, **leadership, ends.get_token());
       if (stop.stop_requested()) return status;
-      const bool passing = absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status) ||
-                           absl::IsResourceExhausted(status);
-      if (!ends.stop_requested() && !passing) return status;
+      if (!ends.stop_requested() && !MayPass(status)) return status;
       Log("term_ended", status.ok() ? "the lease was lost" : base::Message(status));
     }
     return OkStatus();
@@ -191,9 +180,9 @@ class Turns {
         Patiently([&] { return Standby::Start(options_.listen, options_.credentials); }, stop));
     if (!options_.on_listening) return OkStatus();
     // The same port from now on, whatever it was asked for.
-    options_.listen = WithPort(options_.listen, standby_->port());
-    options_.advertise = WithPort(options_.advertise.empty() ? options_.listen : options_.advertise,
-                                  standby_->port());
+    options_.listen = rpc::WithPort(options_.listen, standby_->port());
+    options_.advertise = rpc::WithPort(
+        options_.advertise.empty() ? options_.listen : options_.advertise, standby_->port());
     std::exchange(options_.on_listening, nullptr)(standby_->port());
     return OkStatus();
   }

@@ -2,9 +2,6 @@
 // called back.
 #include "coordinator/service.h"
 
-#include <condition_variable>
-#include <mutex>
-
 #include <fmt/core.h>
 #include <grpcpp/ext/proto_server_reflection_plugin.h>
 #include <grpcpp/health_check_service_interface.h>
@@ -39,6 +36,14 @@ ServerUnaryReactor* End(CallbackServerContext* context, const StatusOr<convert::
                         v1::Job* answer) {
   if (job.ok()) ToMessage(*job, *answer);
   return End(context, job.status());
+}
+
+// What is asked for, if this coordinator may answer.
+template <class Message>
+auto Asked(const Coordinator& coordinator, const Message& request)
+    -> decltype(FromMessage(request)) {
+  RETURN_IF_ERROR(coordinator.Leads());
+  return FromMessage(request);
 }
 
 // Reactors: gRPC calls one back in one thread after another, which ThreadSanitizer cannot see to be
@@ -109,8 +114,7 @@ class Jobs : public v1::JobService::CallbackService {
 
   ServerUnaryReactor* SubmitJob(CallbackServerContext* context, const v1::SubmitJobRequest* request,
                                 v1::Job* answer) override {
-    if (const Status s = coordinator_.Leads(); !s.ok()) return End(context, s);
-    auto value = FromMessage(*request);
+    auto value = Asked(coordinator_, *request);
     if (!value.ok()) return End(context, value.status());
     ServerUnaryReactor* const reactor = context->DefaultReactor();
     coordinator_.Submit(*std::move(value), [reactor, answer](const StatusOr<convert::Job>& job) {
@@ -126,8 +130,7 @@ class Jobs : public v1::JobService::CallbackService {
   }
   ServerUnaryReactor* ListJobs(CallbackServerContext* context, const v1::ListJobsRequest* request,
                                v1::ListJobsResponse* answer) override {
-    if (const Status s = coordinator_.Leads(); !s.ok()) return End(context, s);
-    const auto value = FromMessage(*request);
+    const auto value = Asked(coordinator_, *request);
     if (!value.ok()) return End(context, value.status());
     const auto page = coordinator_.List(*value);
     if (!page.ok()) return End(context, page.status());
@@ -148,8 +151,7 @@ class Jobs : public v1::JobService::CallbackService {
   }
   ServerUnaryReactor* ControlJob(CallbackServerContext* context,
                                  const v1::ControlJobRequest* request, v1::Job* answer) override {
-    if (const Status s = coordinator_.Leads(); !s.ok()) return End(context, s);
-    const auto value = FromMessage(*request);
+    const auto value = Asked(coordinator_, *request);
     if (!value.ok()) return End(context, value.status());
     return End(context, coordinator_.Control(*value), answer);
   }
@@ -198,8 +200,7 @@ class Work : public v1::WorkService::CallbackService {
 
   ServerUnaryReactor* Lease(CallbackServerContext* context, const v1::LeaseRequest* request,
                             v1::LeaseResponse* answer) override {
-    if (const Status s = coordinator_.Leads(); !s.ok()) return End(context, s);
-    const auto value = FromMessage(*request);
+    const auto value = Asked(coordinator_, *request);
     if (!value.ok()) return End(context, value.status());
     auto* reactor = new LeaseReactor;
     reactor->Start(coordinator_, *value, answer);
@@ -207,16 +208,14 @@ class Work : public v1::WorkService::CallbackService {
   }
   ServerUnaryReactor* Heartbeat(CallbackServerContext* context, const v1::HeartbeatRequest* request,
                                 v1::HeartbeatResponse* answer) override {
-    if (const Status s = coordinator_.Leads(); !s.ok()) return End(context, s);
-    const auto value = FromMessage(*request);
+    const auto value = Asked(coordinator_, *request);
     if (!value.ok()) return End(context, value.status());
     ToMessage(coordinator_.Heartbeat(*value), *answer);
     return End(context, OkStatus());
   }
   ServerUnaryReactor* Complete(CallbackServerContext* context, const v1::CompleteRequest* request,
                                v1::CompleteResponse* answer) override {
-    if (const Status s = coordinator_.Leads(); !s.ok()) return End(context, s);
-    const auto value = FromMessage(*request);
+    const auto value = Asked(coordinator_, *request);
     if (!value.ok()) return End(context, value.status());
     const auto needed = coordinator_.Complete(*value);
     if (needed.ok()) answer->set_was_needed(*needed);
@@ -224,8 +223,7 @@ class Work : public v1::WorkService::CallbackService {
   }
   ServerUnaryReactor* Release(CallbackServerContext* context, const v1::ReleaseRequest* request,
                               v1::ReleaseResponse*) override {
-    if (const Status s = coordinator_.Leads(); !s.ok()) return End(context, s);
-    const auto value = FromMessage(*request);
+    const auto value = Asked(coordinator_, *request);
     if (!value.ok()) return End(context, value.status());
     return End(context, coordinator_.Release(*value));
   }
@@ -267,12 +265,7 @@ Status ServeGrpc(const ServeOptions& options, Coordinator& coordinator, std::sto
   const std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
   if (server == nullptr || port == 0) return CannotListen(options.listen);
   if (options.on_listening) options.on_listening(port);
-  {
-    std::mutex mutex;
-    std::condition_variable_any ends;
-    std::unique_lock lock(mutex);
-    ends.wait(lock, stop, [] { return false; });
-  }
+  base::AwaitStop(stop);
   server->GetHealthCheckService()->SetServingStatus(false);
   coordinator.Stop();
   server->Shutdown(std::chrono::system_clock::now() + std::chrono::seconds(2));

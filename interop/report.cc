@@ -13,12 +13,7 @@ namespace {
 using verifier::VerdictKind;
 
 std::string Joined(const std::vector<std::string>& parts, std::string_view between) {
-  std::string text;
-  for (const std::string& part : parts) {
-    if (!text.empty()) text += between;
-    text += part;
-  }
-  return text;
+  return fmt::format("{}", fmt::join(parts, between));
 }
 
 std::string Text(rules::Rule rule, const std::string& name, rules::Expect expect) {

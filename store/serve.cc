@@ -1,25 +1,11 @@
 #include "store/serve.h"
 
-#include <condition_variable>
-#include <mutex>
-#include <thread>
-
-#include <fmt/format.h>
-
 #include "client/rpc/node.h"
+#include "core/base/mutex.h"
 #include "store/service.h"
 #include "store/store.h"
 
 namespace tenon::store {
-namespace {
-
-std::string AddressOf(const std::string& advertise, int port) {
-  if (advertise.empty()) return fmt::format("127.0.0.1:{}", port);
-  if (!advertise.ends_with(":0")) return advertise;
-  return fmt::format("{}{}", advertise.substr(0, advertise.size() - 1), port);
-}
-
-}  // namespace
 
 Status Serve(const ServeOptions& options, std::stop_token stop) {
   std::shared_ptr<rpc::Connection> coordinator;
@@ -40,14 +26,12 @@ Status Serve(const ServeOptions& options, std::stop_token stop) {
     const rpc::NodeIdentity identity{
         .id = options.node_id.empty() ? rpc::NewNodeId() : options.node_id,
         .role = "store",
-        .address = AddressOf(options.advertise, server->port()),
+        .address = rpc::WithPort(options.advertise.empty() ? "127.0.0.1:0" : options.advertise,
+                                 server->port()),
         .version = options.version};
     rpc::SendHeartbeats(coordinator, identity, stop);
   } else {
-    std::mutex mutex;
-    std::condition_variable_any never;
-    std::unique_lock lock(mutex);
-    never.wait(lock, stop, [] { return false; });
+    base::AwaitStop(stop);
   }
   if (options.on_stopping) options.on_stopping();
   return OkStatus();

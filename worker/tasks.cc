@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "client/registry/artifact.h"
 #include "client/registry/sha256.h"
 #include "core/graph/classes.h"
 #include "proto/convert/universe.h"
@@ -124,14 +125,10 @@ StatusOr<convert::JoinResult> TaskRunner::RunJoin(const convert::JoinTask& task,
   ASSIGN_OR_RETURN(const auto stores, connections_.Open(task.enumeration.stores));
   std::vector<FoundClasses> parts;
   for (const convert::JoinTask::Part& part : task.parts) {
+    const rpc::StoreClient store(stores.at(part.store), options_.store_patience);
     ASSIGN_OR_RETURN(const std::string bytes,
-                     rpc::StoreClient(stores.at(part.store), options_.store_patience)
-                         .GetArtifact(task.enumeration.stores.table, part.artifact,
-                                      std::max<std::uint64_t>(part.bytes, 1), stop));
-    if (registry::ToHex(registry::Sha256(bytes)) != part.sha256) {
-      return base::DataLoss(fmt::format("{}: artifact '{}' is not what its collector wrote",
-                                        stores[part.store]->endpoint(), part.artifact));
-    }
+                     registry::GetArtifact(store, task.enumeration.stores.table, part.artifact,
+                                           part.bytes, part.sha256, stop));
     ASSIGN_OR_RETURN(FoundClasses found, DecodeFound(bytes));
     parts.push_back(std::move(found));
   }

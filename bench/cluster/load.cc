@@ -1,15 +1,12 @@
 // A load for one service of a cluster, for constants.py, which looks at what it costs that service.
 //
-//   cluster_load calls SERVER NODES        leases and completes every shard of the coordinator's
-//   job,
-//                                          as so many nodes with a slot each
+//   cluster_load calls SERVER NODES        leases and completes every shard of a job, as so
+//                                          many nodes with a slot each
 //   cluster_load beats SERVER COUNT        heartbeats, one after another
 //   cluster_load put STORE TABLE RUNS      writes runs of random records to a store
 //   cluster_load scan STORE TABLE          reads them back and merges them
 //
 // Prints a JSON object: what was done, and the wall and own CPU seconds that it took.
-#include <sys/resource.h>
-
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -21,6 +18,7 @@
 
 #include <fmt/format.h>
 
+#include "bench/cpu_seconds.h"
 #include "client/rpc/run_writer.h"
 #include "client/rpc/store_client.h"
 #include "client/rpc/work_client.h"
@@ -31,13 +29,6 @@ namespace {
 
 constexpr std::uint32_t kBucketBits = 6;
 constexpr std::size_t kRecordsPerRun = 3400;  // About 64 KiB.
-
-double CpuSeconds() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  const auto seconds = [](const timeval& t) { return double(t.tv_sec) + 1e-6 * double(t.tv_usec); };
-  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
-}
 
 StatusOr<std::string> Calls(const std::string& server, int nodes) {
   std::atomic<std::uint64_t> done = 0;

@@ -1,8 +1,6 @@
 // What the cluster costs beside the embedded enumeration, in CPU seconds of all its parts: the same
 // shards through TaskRunners and two stores on gRPC, all in this process, so that one clock counts
 // them. The coordinator's calls, few and small, are not in it.
-#include <sys/resource.h>
-
 #include <filesystem>
 #include <memory>
 #include <vector>
@@ -10,6 +8,7 @@
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
+#include "bench/cpu_seconds.h"
 #include "core/base/check.h"
 #include "proto/convert/universe.h"
 #include "store/service.h"
@@ -20,13 +19,6 @@ namespace tenon::worker {
 namespace {
 
 constexpr std::uint32_t kBucketBits = 5, kBuckets = 1 << kBucketBits, kParts = 8;
-
-double CpuSeconds() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  const auto seconds = [](const timeval& t) { return double(t.tv_sec) + 1e-6 * double(t.tv_usec); };
-  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
-}
 
 void BM_Embedded(benchmark::State& state) {
   const auto universe = *convert::LoadUniverse("matrix");

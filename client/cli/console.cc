@@ -15,6 +15,7 @@
 #include <cstring>
 #include <thread>
 
+#include "client/cli/files.h"
 #include "client/cli/json.h"
 #include "core/base/check.h"
 
@@ -45,17 +46,6 @@ int Columns() {
   winsize size{};
   if (::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 20) return size.ws_col;
   return 80;
-}
-
-// 0, or the errno.
-int WriteAll(int fd, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t n = ::write(fd, text.data(), text.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return errno;
-    text.remove_prefix(static_cast<std::size_t>(n));
-  }
-  return 0;
 }
 
 std::string OneLine(std::string_view message) {

@@ -50,7 +50,13 @@ Status WriteError(const std::string& path, int error) {
       fmt::format("cannot write {}: {}; {}", path, std::strerror(error), remedy));
 }
 
-// 0, or the errno.
+bool IsSpecial(const std::string& path) {
+  struct stat info {};
+  return ::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode);
+}
+
+}  // namespace
+
 int WriteAll(int fd, std::string_view text) {
   while (!text.empty()) {
     const ssize_t n = ::write(fd, text.data(), text.size());
@@ -60,13 +66,6 @@ int WriteAll(int fd, std::string_view text) {
   }
   return 0;
 }
-
-bool IsSpecial(const std::string& path) {
-  struct stat info {};
-  return ::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode);
-}
-
-}  // namespace
 
 StatusOr<std::string> ReadText(const std::string& path) {
   const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));

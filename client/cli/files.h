@@ -19,6 +19,9 @@ inline constexpr std::uint64_t kTextBytesMax = std::uint64_t{256} << 20;
 // than kTextBytesMax.
 StatusOr<std::string> ReadText(const std::string& path);
 
+// Writes all of `text` to an open file: 0, or the errno.
+int WriteAll(int fd, std::string_view text);
+
 // Writes all of `text` or leaves what was there: a temporary file in the same folder, synced, then
 // renamed. Something that is no regular file (a device, a pipe) is written to directly.
 // InvalidArgument (a bad place) or ResourceExhausted (a full disk).

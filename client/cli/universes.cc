@@ -77,6 +77,14 @@ StatusOr<std::string> UniverseText(const UniverseSource& source) {
   return source.path.empty() ? convert::BuiltinUniverseText(source.name) : ReadText(source.path);
 }
 
+std::string DefaultPackName(const graph::Universe& universe) {
+  std::string name;
+  for (const char c : universe.name) {
+    name += static_cast<char>(c == '.' ? '-' : c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+  }
+  return name;
+}
+
 StatusOr<graph::Universe> OpenUniverse(const std::string& name_or_path) {
   ASSIGN_OR_RETURN(const UniverseSource source, FindUniverse(name_or_path));
   ASSIGN_OR_RETURN(const std::string text, UniverseText(source));

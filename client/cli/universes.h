@@ -24,6 +24,8 @@ std::vector<UniverseSource> ListUniverses();
 StatusOr<UniverseSource> FindUniverse(const std::string& name_or_path);
 // Its text, comments included.
 StatusOr<std::string> UniverseText(const UniverseSource& source);
+// What a pack of it is called by default: a universe's name may hold what a pack's may not.
+std::string DefaultPackName(const graph::Universe& universe);
 // Found, read and checked.
 StatusOr<graph::Universe> OpenUniverse(const std::string& name_or_path);
 

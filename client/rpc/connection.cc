@@ -3,9 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
-#include <condition_variable>
 #include <list>
-#include <mutex>
 #include <random>
 #include <vector>
 
@@ -52,14 +50,6 @@ std::shared_ptr<grpc::ChannelCredentials> ChannelCredentialsOf(const Credentials
   options.pem_cert_chain = c.certificate;
   options.pem_private_key = c.key;
   return grpc::SslCredentials(options);
-}
-
-// Sleeps, unless `stop` is requested first.
-void Pause(Clock::duration time, const std::stop_token& stop) {
-  std::mutex mutex;
-  std::condition_variable_any changed;
-  std::unique_lock lock(mutex);
-  changed.wait_for(lock, stop, time, [] { return false; });
 }
 
 Status Stopped(const std::string& endpoint) {
@@ -174,7 +164,7 @@ void Connection::Prepare(grpc::ClientContext& context, Milliseconds limit) const
 
 void Connection::PauseFor(Milliseconds time, const std::stop_token& stop) const {
   const Clock::time_point end = Clock::now() + time;
-  if (channel()->GetState(true) == GRPC_CHANNEL_READY) return Pause(time, stop);
+  if (channel()->GetState(true) == GRPC_CHANNEL_READY) return base::SleepFor(time, stop);
   while (!stop.stop_requested() && Clock::now() < end) {
     const auto step = std::min<Clock::duration>(end - Clock::now(), Milliseconds(100));
     const auto until = std::chrono::system_clock::now() +
@@ -251,6 +241,11 @@ Status Connection::Call(Milliseconds limit, const Attempt& attempt, std::stop_to
     if (!convert::IsRetriable(status) || Clock::now() + pause >= deadline) return status;
     if (pause > Clock::duration(0)) PauseFor(std::chrono::ceil<Milliseconds>(pause), stop);
   }
+}
+
+std::string WithPort(const std::string& address, int port) {
+  if (!address.ends_with(":0")) return address;
+  return fmt::format("{}{}", address.substr(0, address.size() - 1), port);
 }
 
 std::string NewRequestId() {

@@ -108,6 +108,9 @@ class Connection {
   std::unique_ptr<Impl> impl_;
 };
 
+// `address`, with this port in place of port 0.
+std::string WithPort(const std::string& address, int port);
+
 // A fresh request id: 128 random bits, hexadecimal.
 std::string NewRequestId();
 

@@ -3,9 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <condition_variable>
 #include <map>
-#include <mutex>
 #include <random>
 #include <thread>
 
@@ -18,13 +16,6 @@
 
 namespace tenon::rpc {
 namespace {
-
-void Pause(Milliseconds time, const std::stop_token& stop) {
-  std::mutex mutex;
-  std::condition_variable_any changed;
-  std::unique_lock lock(mutex);
-  changed.wait_for(lock, stop, time, [] { return false; });
-}
 
 // Errors that repeating does not cure.
 bool IsFinal(const Status& s) {
@@ -90,11 +81,11 @@ class Node {
           }
           return Leave();
         }
-        Pause(kTroublePause, stop);
+        base::SleepFor(kTroublePause, stop);
         continue;
       }
       for (const convert::Lease& lease : answer->leases) WorkOn(slot, lease);
-      if (answer->leases.empty()) Pause(answer->retry_after, stop);
+      if (answer->leases.empty()) base::SleepFor(answer->retry_after, stop);
     }
   }
 
@@ -172,7 +163,7 @@ class Node {
           if (const auto it = running_.find(lost); it != running_.end()) it->second.request_stop();
         }
       }
-      Pause(pause, end);
+      base::SleepFor(pause, end);
     }
   }
 
@@ -214,7 +205,7 @@ void SendHeartbeats(std::shared_ptr<Connection> coordinator, const NodeIdentity&
     Milliseconds pause = kTroublePause;
     const auto answer = client.Heartbeat(beat);
     if (answer.ok()) pause = std::clamp(answer->next_heartbeat, kTroublePause, kHeartbeatMax);
-    Pause(pause, stop);
+    base::SleepFor(pause, stop);
   }
   // The last word: no new jobs for this store.
   beat.draining = true;

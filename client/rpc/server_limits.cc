@@ -1,7 +1,6 @@
 #include "client/rpc/server_limits.h"
 
 #include <memory>
-#include <mutex>
 
 #include <grpcpp/alarm.h>
 #include <grpcpp/resource_quota.h>
@@ -9,6 +8,7 @@
 #include <grpcpp/server_context.h>
 
 #include "client/rpc/connection.h"
+#include "core/base/mutex.h"
 
 namespace tenon::rpc {
 namespace {
@@ -43,8 +43,7 @@ void SetServerLimits(grpc::ServerBuilder& builder, int threads_max) {
 struct TransferLimit::Watch : std::enable_shared_from_this<Watch> {
   using Clock = std::chrono::steady_clock;
 
-  // With the lock held.
-  void Arm() {
+  void Arm() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
     const auto left = std::chrono::ceil<milliseconds>(end - Clock::now());
     alarm = std::make_unique<grpc::Alarm>();  // A new one: this may be called by the last.
     self = shared_from_this();
@@ -53,24 +52,26 @@ struct TransferLimit::Watch : std::enable_shared_from_this<Watch> {
   // Called once for each alarm: when it goes off, or is no more.
   void Look() {
     std::shared_ptr<Watch> last;  // Goes after the lock.
-    const std::lock_guard lock(mutex);
+    const base::MutexLock lock(mutex);
     last = std::move(self);
     if (context == nullptr) return;
     if (Clock::now() < end) return Arm();
     context->TryCancel();
   }
 
-  std::mutex mutex;
-  grpc::ServerContextBase* context = nullptr;  // Null: the call has ended.
-  Clock::time_point end;
-  std::size_t bytes = 0;  // Less than a MiB, which the end does not count yet.
-  std::unique_ptr<grpc::Alarm> alarm;
-  std::shared_ptr<Watch> self;
+  base::Mutex mutex;
+  // Null: the call has ended.
+  grpc::ServerContextBase* context ABSL_GUARDED_BY(mutex) = nullptr;
+  Clock::time_point end ABSL_GUARDED_BY(mutex);
+  // Less than a MiB, which the end does not count yet.
+  std::size_t bytes ABSL_GUARDED_BY(mutex) = 0;
+  std::unique_ptr<grpc::Alarm> alarm ABSL_GUARDED_BY(mutex);
+  std::shared_ptr<Watch> self ABSL_GUARDED_BY(mutex);
 };
 
 TransferLimit::TransferLimit(grpc::ServerContextBase* context, milliseconds limit)
     : watch_(std::make_shared<Watch>()) {
-  const std::lock_guard lock(watch_->mutex);
+  const base::MutexLock lock(watch_->mutex);
   watch_->context = context;
   watch_->end = Watch::Clock::now() + limit;
   watch_->Arm();
@@ -78,13 +79,13 @@ TransferLimit::TransferLimit(grpc::ServerContextBase* context, milliseconds limi
 
 TransferLimit::~TransferLimit() {
   std::unique_ptr<grpc::Alarm> last;
-  const std::lock_guard lock(watch_->mutex);
+  const base::MutexLock lock(watch_->mutex);
   watch_->context = nullptr;
   last = std::move(watch_->alarm);
 }
 
 void TransferLimit::Moved(std::size_t bytes) {
-  const std::lock_guard lock(watch_->mutex);
+  const base::MutexLock lock(watch_->mutex);
   watch_->bytes += bytes;
   watch_->end += std::chrono::seconds(watch_->bytes >> 20);
   watch_->bytes &= (std::size_t{1} << 20) - 1;

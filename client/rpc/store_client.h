@@ -47,6 +47,8 @@ class StoreClient {
   explicit StoreClient(std::shared_ptr<Connection> connection,
                        Milliseconds patience = std::chrono::minutes(5));
 
+  const std::string& endpoint() const { return connection_->endpoint(); }
+
   // Each run of the range, by bucket, shard and part. A broken stream is opened again where it
   // broke. An error of `visit` ends it and is returned.
   using VisitRun = std::function<Status(const Run& run)>;

@@ -7,14 +7,13 @@
 
 #include <algorithm>
 #include <atomic>
-#include <condition_variable>
-#include <mutex>
 #include <thread>
 
 #include <fmt/core.h>
 
 #include "client/rpc/connection.h"
 #include "core/base/check.h"
+#include "core/base/mutex.h"
 #include "proto/convert/status.h"
 
 namespace tenon::coordinator {
@@ -25,22 +24,15 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kCall{10'000};
 
-void Pause(Clock::duration time, const std::stop_token& stop) {
-  std::mutex mutex;
-  std::condition_variable_any changed;
-  std::unique_lock lock(mutex);
-  changed.wait_for(lock, stop, time, [] { return false; });
-}
-
 // How long a lease can be counted on, from before the call that gave it.
 Clock::duration Sure(std::chrono::seconds ttl) { return milliseconds(ttl) * 4 / 5; }
+
+}  // namespace
 
 bool MayPass(const Status& status) {
   return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status) ||
          absl::IsResourceExhausted(status);
 }
-
-}  // namespace
 
 std::string LeaderKey(std::string_view prefix) { return fmt::format("{}leader", prefix); }
 
@@ -72,7 +64,7 @@ struct Leadership::Keeper {
       const auto prolonged = client.KeepAlive(lease, left, stop);
       if (prolonged.ok() && prolonged->count() == 0) break;  // It has expired.
       if (prolonged.ok()) Count(begin, *prolonged);
-      Pause(prolonged.ok() ? milliseconds(ttl) / 4 : milliseconds(50), stop);
+      base::SleepFor(prolonged.ok() ? milliseconds(ttl) / 4 : milliseconds(50), stop);
     }
     if (!stop.stop_requested()) lost.request_stop();
   }
@@ -90,7 +82,7 @@ StatusOr<std::unique_ptr<Leadership>> Leadership::Win(const etcd::Client& client
   const auto trouble = [&](const Status& status) {
     tell(std::nullopt);
     if (options.on_trouble) options.on_trouble(status);
-    Pause(options.poll, stop);
+    base::SleepFor(options.poll, stop);
   };
   auto keeper = std::make_unique<Keeper>();
   while (!stop.stop_requested()) {
@@ -103,7 +95,7 @@ StatusOr<std::unique_ptr<Leadership>> Leadership::Win(const etcd::Client& client
     }
     if (*leader) {
       tell((*leader)->value);
-      Pause(options.poll, stop);
+      base::SleepFor(options.poll, stop);
       continue;
     }
     // A lease for each attempt, so that who only waits has none to keep.

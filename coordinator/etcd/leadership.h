@@ -36,6 +36,9 @@ struct CampaignOptions {
   std::function<void(const Status& trouble)> on_trouble;
 };
 
+// Whether trouble with etcd is worth waiting for.
+bool MayPass(const Status& status);
+
 // The key that says who leads.
 std::string LeaderKey(std::string_view prefix);
 

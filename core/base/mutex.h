@@ -10,6 +10,7 @@
 #include <condition_variable>
 #include <mutex>
 #include <shared_mutex>
+#include <stop_token>
 
 #include "absl/base/thread_annotations.h"
 
@@ -167,5 +168,20 @@ class ABSL_SCOPED_LOCKABLE ReaderLock {
  private:
   SharedMutex& mutex_;
 };
+
+// Sleeps, unless `stop` is requested first.
+inline void SleepFor(std::chrono::nanoseconds time, const std::stop_token& stop) {
+  std::mutex mutex;
+  std::condition_variable_any changed;
+  std::unique_lock lock(mutex);
+  changed.wait_for(lock, stop, time, [] { return false; });
+}
+// Sleeps until `stop` is requested.
+inline void AwaitStop(const std::stop_token& stop) {
+  std::mutex mutex;
+  std::condition_variable_any changed;
+  std::unique_lock lock(mutex);
+  changed.wait(lock, stop, [] { return false; });
+}
 
 }  // namespace tenon::base

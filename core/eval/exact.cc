@@ -13,6 +13,7 @@
 
 #include "core/eval/dense.h"
 #include "core/eval/eval.h"
+#include "core/eval/function.h"
 
 namespace tenon::eval {
 namespace {
@@ -82,23 +83,8 @@ using FP = Field<kP>;
 using FQ = Field<kQ>;
 
 double ApproxOf(ops::Fn f, double x) {
-  switch (f) {
-    case ops::Fn::kRelu:
-      return x > 0 ? x : 0;
-    case ops::Fn::kSigmoid:
-      return 1 / (1 + std::exp(-x));
-    case ops::Fn::kTanh:
-      return std::tanh(x);
-    case ops::Fn::kExp:
-      return std::exp(x);
-    case ops::Fn::kRecip:
-      return 1 / x;
-    case ops::Fn::kSqrt:
-      return std::sqrt(std::fabs(x));
-    case ops::Fn::kErf:
-      return std::erf(x);
-  }
-  return 0;
+  if (f == ops::Fn::kRelu) return x > 0 ? x : 0;
+  return InDoubles(f, f == ops::Fn::kSqrt ? std::fabs(x) : x);
 }
 
 // What the prover also knows of a function at 0; nothing for the others.

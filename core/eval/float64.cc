@@ -5,6 +5,7 @@
 
 #include "core/eval/dense.h"
 #include "core/eval/eval.h"
+#include "core/eval/function.h"
 
 namespace tenon::eval {
 namespace {
@@ -19,25 +20,7 @@ struct Float64 : ConcreteSizes {
   double Mul(double a, double b) { return a * b; }
   double Div(double a, double b) { return a / b; }
   double Neg(double a) { return -a; }
-  double Apply(ops::Fn f, double x) {
-    switch (f) {
-      case ops::Fn::kRelu:
-        return x > 0 || std::isnan(x) ? x : 0.0;
-      case ops::Fn::kSigmoid:
-        return 1 / (1 + std::exp(-x));
-      case ops::Fn::kTanh:
-        return std::tanh(x);
-      case ops::Fn::kExp:
-        return std::exp(x);
-      case ops::Fn::kRecip:
-        return 1 / x;
-      case ops::Fn::kSqrt:
-        return std::sqrt(x);
-      case ops::Fn::kErf:
-        return std::erf(x);
-    }
-    return std::numeric_limits<double>::quiet_NaN();
-  }
+  double Apply(ops::Fn f, double x) { return InDoubles(f, x); }
   template <class F>
   double Sum(std::int64_t n, F f) {
     double sum = 0;
@@ -63,6 +46,26 @@ struct Float64 : ConcreteSizes {
 static_assert(ops::Domain<Float64>);
 
 }  // namespace
+
+double InDoubles(ops::Fn f, double x) {
+  switch (f) {
+    case ops::Fn::kRelu:
+      return x > 0 || std::isnan(x) ? x : 0.0;
+    case ops::Fn::kSigmoid:
+      return 1 / (1 + std::exp(-x));
+    case ops::Fn::kTanh:
+      return std::tanh(x);
+    case ops::Fn::kExp:
+      return std::exp(x);
+    case ops::Fn::kRecip:
+      return 1 / x;
+    case ops::Fn::kSqrt:
+      return std::sqrt(x);
+    case ops::Fn::kErf:
+      return std::erf(x);
+  }
+  return std::numeric_limits<double>::quiet_NaN();
+}
 
 StatusOr<Tensor<double>> Apply(const ops::Operator& op,
                                std::span<const Tensor<double>* const> operands) {

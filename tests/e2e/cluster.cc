@@ -20,13 +20,6 @@ namespace {
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
-std::vector<char*> Pointers(std::vector<std::string>& strings) {
-  std::vector<char*> pointers;
-  for (std::string& s : strings) pointers.push_back(s.data());
-  pointers.push_back(nullptr);
-  return pointers;
-}
-
 std::vector<std::pair<std::string, std::string>> HomeAt(const std::string& home) {
   return {{"HOME", home},
           {"XDG_CONFIG_HOME", home + "/config"},
@@ -79,8 +72,9 @@ void Service::Start() {
     });
     if (!ours) environment.push_back(entry);
   }
-  const int failed = ::posix_spawnp(&pid_, strings[0].c_str(), &actions, nullptr,
-                                    Pointers(strings).data(), Pointers(environment).data());
+  const int failed =
+      ::posix_spawnp(&pid_, strings[0].c_str(), &actions, nullptr,
+                     testing::Pointers(strings).data(), testing::Pointers(environment).data());
   posix_spawn_file_actions_destroy(&actions);
   CHECK(failed == 0);
 }

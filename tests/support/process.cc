@@ -34,13 +34,6 @@ struct Pipe {
   }
 };
 
-std::vector<char*> Pointers(std::vector<std::string>& strings) {
-  std::vector<char*> pointers;
-  for (std::string& s : strings) pointers.push_back(s.data());
-  pointers.push_back(nullptr);
-  return pointers;
-}
-
 std::vector<std::string> Environment(const RunOptions& options) {
   std::vector<std::string> entries;
   for (char** at = environ; *at != nullptr; ++at) {
@@ -74,6 +67,13 @@ pid_t Spawn(const std::vector<std::string>& arguments, const RunOptions& options
 }
 
 }  // namespace
+
+std::vector<char*> Pointers(std::vector<std::string>& strings) {
+  std::vector<char*> pointers;
+  for (std::string& s : strings) pointers.push_back(s.data());
+  pointers.push_back(nullptr);
+  return pointers;
+}
 
 RunResult Run(const std::vector<std::string>& arguments, const RunOptions& options) {
   ::signal(SIGPIPE, SIG_IGN);

@@ -26,6 +26,9 @@ struct RunResult {
   double seconds = 0;
 };
 
+// What exec takes: into `strings`, which outlive them, and a null at the end.
+std::vector<char*> Pointers(std::vector<std::string>& strings);
+
 // Runs `arguments` ([0] is the program, searched in PATH) to its end. CHECKs that it could start.
 RunResult Run(const std::vector<std::string>& arguments, const RunOptions& options = {});
 

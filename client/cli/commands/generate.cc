@@ -37,15 +37,6 @@ Status ParseReference(const std::string& text, registry::PackFile& pack) {
   return OkStatus();
 }
 
-// A universe's name may hold what a pack's may not.
-std::string DefaultName(const graph::Universe& universe) {
-  std::string name;
-  for (const char c : universe.name) {
-    name += static_cast<char>(c == '.' ? '-' : c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
-  }
-  return name;
-}
-
 Json Document(const Generated& made, const registry::PackFile& pack, const std::string& file) {
   const GenerateReport& r = made.report;
   Json by_size = Json::Array(), rejected = Json::Array(), underivable = Json::Array();
@@ -123,7 +114,7 @@ Outcome GenerateCommand(Context& context, const GenerateCommandOptions& options)
   ASSIGN_OR_RETURN(const graph::Universe universe, OpenUniverse(options.enumeration.universe));
   registry::PackFile pack;
   RETURN_IF_ERROR(
-      ParseReference(options.name.empty() ? DefaultName(universe) : options.name, pack));
+      ParseReference(options.name.empty() ? DefaultPackName(universe) : options.name, pack));
   ASSIGN_OR_RETURN(const registry::SigningKey key, ReadSigningKey(options.key));
 
   const worker::EnumerateOptions enumeration = ToWorkerOptions(options.enumeration, context);

@@ -183,15 +183,6 @@ Outcome Follow(Context& context, const rpc::JobClient& client, const std::string
   return job.state == JobState::kDone ? ExitCode::kDone : ExitCode::kNo;
 }
 
-// A universe's name may hold what a pack's may not.
-std::string DefaultName(const graph::Universe& universe) {
-  std::string name;
-  for (const char c : universe.name) {
-    name += static_cast<char>(c == '.' ? '-' : c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
-  }
-  return name;
-}
-
 StatusOr<rpc::JobClient> Client(const ConnectOptions& server) {
   ASSIGN_OR_RETURN(auto connection, Connect(server));
   return rpc::JobClient(std::move(connection));
@@ -210,7 +201,7 @@ Outcome SubmitJobCommand(Context& context, const JobSubmitOptions& options) {
   spec.mode = e.mode == "canonical" ? convert::EnumerationMode::kCanonical
                                     : convert::EnumerationMode::kExhaustive;
   spec.shards = e.shards;
-  const std::string name = options.name.empty() ? DefaultName(universe) : options.name;
+  const std::string name = options.name.empty() ? DefaultPackName(universe) : options.name;
   const std::size_t at = name.find('@');
   spec.pack_name = name.substr(0, at);
   spec.pack_version = at == std::string::npos ? "0.1.0" : name.substr(at + 1);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "client/registry/pack_file.h"
+#include "tests/client/cli/home.h"
 #include "tests/support/process.h"
 
 namespace tenon {
@@ -19,21 +20,8 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using testing::RunResult;
 
-constexpr const char* kSmall = R"(name: "small"
-outputs: SINGLE
-max_operators: 2
-input { name: "a" kind: ACTIVATION shape: [2, 3] }
-operator { name: "Relu" }
-operator { name: "Transpose" attribute { name: "perm" value { ints { at: [1, 0] } } } }
-)";
-
-class CertificatesTest : public ::testing::Test {
+class CertificatesTest : public HomeTest {
  protected:
-  RunResult Tenon(const std::vector<std::string>& arguments) const {
-    return testing::Tenon(arguments, {.environment = {{"HOME", home_.path()},
-                                                      {"XDG_CONFIG_HOME", home_ / "config"},
-                                                      {"XDG_CACHE_HOME", home_ / "cache"}}});
-  }
   RunResult Check(std::vector<std::string> arguments) const {
     arguments.insert(arguments.begin(), testing::Binary("tenon-check"));
     return testing::Run(arguments);
@@ -53,8 +41,6 @@ class CertificatesTest : public ::testing::Test {
     return path;
   }
   std::string pack() const { return home_ / "small.pack"; }
-
-  testing::TempFolder home_;
 };
 
 TEST_F(CertificatesTest, GeneratedPacksAreProvedByTheirCertificates) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/client/cli/home.h"
 #include "tests/support/process.h"
 
 namespace tenon {
@@ -17,22 +18,9 @@ using ::testing::HasSubstr;
 using testing::RunResult;
 using ::testing::StartsWith;
 
-constexpr const char* kSmall = R"(name: "small"
-outputs: SINGLE
-max_operators: 2
-input { name: "a" kind: ACTIVATION shape: [2, 3] }
-operator { name: "Relu" }
-operator { name: "Transpose" attribute { name: "perm" value { ints { at: [1, 0] } } } }
-)";
-
 // A home of its own with a pack of a small universe.
-class PackTest : public ::testing::Test {
+class PackTest : public HomeTest {
  protected:
-  RunResult Tenon(const std::vector<std::string>& arguments) const {
-    return testing::Tenon(arguments, {.environment = {{"HOME", home_.path()},
-                                                      {"XDG_CONFIG_HOME", home_ / "config"},
-                                                      {"XDG_CACHE_HOME", home_ / "cache"}}});
-  }
   void SetUp() override {
     home_.Write("small.textproto", kSmall);
     ASSERT_EQ(Generate("small.pack", {}).exit_code, 0);
@@ -44,8 +32,6 @@ class PackTest : public ::testing::Test {
     return Tenon(arguments);
   }
   std::string pack() const { return home_ / "small.pack"; }
-
-  testing::TempFolder home_;
 };
 
 TEST_F(PackTest, GenerateReportsWhatItPublished) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/client/cli/home.h"
 #include "tests/support/process.h"
 
 namespace tenon {
@@ -19,13 +20,8 @@ using ::testing::StartsWith;
 
 const std::string kData = TENON_SOURCE_DIR "/tests/interop/data/";
 
-class RulesTest : public ::testing::Test {
+class RulesTest : public HomeTest {
  protected:
-  RunResult Tenon(const std::vector<std::string>& arguments) const {
-    return testing::Tenon(arguments, {.environment = {{"HOME", home_.path()},
-                                                      {"XDG_CONFIG_HOME", home_ / "config"},
-                                                      {"XDG_CACHE_HOME", home_ / "cache"}}});
-  }
   // A pack of the small part of the universe of matrices.
   std::string Pack() const {
     const RunResult r = Tenon({"generate", "--universe", "matrix", "--max-operators", "2", "--out",
@@ -33,7 +29,6 @@ class RulesTest : public ::testing::Test {
     EXPECT_EQ(r.exit_code, 0) << r.err;
     return home_ / "matrix.pack";
   }
-  testing::TempFolder home_;
 };
 
 TEST_F(RulesTest, ImportJudgesBothFormatsAlikeAndItsTextProves) {
