@@ -2,6 +2,7 @@
 //
 // Wiring only: flags become the options of the roles' entries, and each role runs in a thread of
 // its own until a stop is requested or one of them fails.
+#include <malloc.h>
 #include <sys/resource.h>
 
 #include <filesystem>
@@ -17,6 +18,7 @@
 #include "client/registry/file.h"
 #include "client/registry/keys.h"
 #include "coordinator/serve.h"
+#include "core/base/mutex.h"
 #include "store/serve.h"
 #include "verifier/child.h"
 #include "verifier/serve.h"
@@ -197,6 +199,15 @@ void AllowManyFiles() {
   (void)setrlimit(RLIMIT_NOFILE, &limit);
 }
 
+// What a burst of calls or a job has used and let go would stay with the allocator, in pieces
+// between others, for as long as the process lives: it goes back to the system now and then.
+void ReturnFreedMemory(const std::stop_token& stop) {
+  while (!stop.stop_requested()) {
+    base::SleepFor(std::chrono::seconds(10), stop);
+    malloc_trim(0);
+  }
+}
+
 // Threads of roles. The first one that fails stops the others.
 class Roles {
  public:
@@ -269,6 +280,7 @@ Outcome ServeCommand(Context& context, const ServeOptions& options) {
   if (coordinator.empty()) coordinator = kDefaultServer;
   Node node{context,     options, std::move(data), std::move(security), std::move(connection),
             coordinator, observed};
+  const std::jthread memory(ReturnFreedMemory);
   Roles roles(context.interrupt.token());
   Status started;
   if (role == "coordinator") {
