@@ -220,12 +220,15 @@ Status Connection::Call(Milliseconds limit, const Attempt& attempt, std::stop_to
   static thread_local std::minstd_rand random(std::random_device{}());
   std::uniform_real_distribution<double> part(0.5, 1.0);
   const int around = static_cast<int>(impl_->targets.size());
+  Status last;
   for (int n = 0;; ++n) {
     if (stop.stop_requested()) return Stopped(endpoint());
     const auto left = std::chrono::duration_cast<Milliseconds>(deadline - Clock::now());
     const Status status = Try(left, attempt, stop);
     if (status.ok()) return status;
     if (stop.stop_requested()) return Stopped(endpoint());
+    // That there was no time left for another attempt says less than why the last one failed.
+    if (absl::IsDeadlineExceeded(status) && !last.ok()) return last;
     // All endpoints are tried before there is a pause.
     const int round = n / around;
     const double wish = n % around < around - 1 ? 0
@@ -239,6 +242,7 @@ Status Connection::Call(Milliseconds limit, const Attempt& attempt, std::stop_to
       pause = std::max<Clock::duration>(pause, *asked);
     }
     if (!convert::IsRetriable(status) || Clock::now() + pause >= deadline) return status;
+    last = status;
     if (pause > Clock::duration(0)) PauseFor(std::chrono::ceil<Milliseconds>(pause), stop);
   }
 }

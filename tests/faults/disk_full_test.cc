@@ -157,5 +157,40 @@ TEST(DiskFullTest, AStoreStopsAtItsReserveAndGoesOnWhenThereIsRoom) {
 
 TEST(DiskFullTest, AStoreWithoutAReserveLosesNothingEither) { StoreOfAFullDisk(0, "0"); }
 
+TEST(DiskFullTest, ACoordinatorTakesNothingThatItCannotKeepAndGoesOnWhenThereIsRoom) {
+  SmallDisk disk("300m");
+  SKIP_UNLESS_MOUNTED(disk);
+  Cluster cluster(
+      {.stores = 1, .workers = 1, .verifiers = 1, .data = {{"coordinator", disk / "data"}}});
+  const std::string reference = e2e::Reference(cluster, "2");
+  e2e::Service& coordinator = cluster.coordinator();
+  e2e::Service& worker = *cluster.services()[2];
+  worker.Kill();
+  const std::string job = Start(cluster, "1.0.0");
+  disk.Fill(2 * kMiB);
+
+  const RunResult refused = cluster.Ask(
+      {"job", "submit", "--universe", "matrix", "--max-operators", "1", "--name", "matrix@1.0.1"});
+  EXPECT_NE(refused.exit_code, 0);
+  EXPECT_THAT(refused.err, HasSubstr(disk / "data")) << cluster.Logs();
+  EXPECT_THAT(refused.err, HasSubstr("free space on that disk"));
+  // The worker keeps what it has done until it can be written down.
+  worker.Start();
+  std::this_thread::sleep_for(5s);
+  EXPECT_EQ(StateOf(cluster, job), "enumerating") << cluster.Logs();
+  coordinator.Kill();
+  coordinator.Start();
+
+  disk.MakeRoom();
+  if (!coordinator.IsRunning()) coordinator.Start();  // No room to start.
+  ASSERT_TRUE(Eventually([&] {
+    const std::string state = StateOf(cluster, job);
+    return state == "done" || state == "failed";
+  })) << cluster.Logs();
+  EXPECT_EQ(StateOf(cluster, job), "done") << cluster.Logs();
+  e2e::ExpectSameContent(cluster, reference, "1.0.0");
+  EXPECT_EQ(StateOf(cluster, Start(cluster, "1.0.1")).empty(), false);
+}
+
 }  // namespace
 }  // namespace tenon::faults

@@ -73,6 +73,17 @@ TEST(ConnectionTest, RepetitionEndsWithTheTimeOfTheCall) {
   EXPECT_GE(attempts, 2);
 }
 
+TEST(ConnectionTest, AnAttemptForWhichNoTimeWasLeftDoesNotHideWhyTheOthersFailed) {
+  int attempts = 0;
+  const Status status = Nowhere()->Call(10s, [&](grpc::ClientContext&) {
+    return ++attempts < 3 ? grpc::Status(grpc::StatusCode::UNAVAILABLE, "away")
+                          : grpc::Status(grpc::StatusCode::DEADLINE_EXCEEDED, "late");
+  });
+  EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+  EXPECT_EQ(base::Message(status), "127.0.0.1:1: away");
+  EXPECT_EQ(attempts, 3);
+}
+
 TEST(ConnectionTest, AServerThatIsBusySaysWhen) {
   int attempts = 0;
   const auto busy = convert::WithDetails(base::ResourceExhausted("busy"), {.retry_after = 1h});
