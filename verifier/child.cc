@@ -1,16 +1,13 @@
 #include "verifier/child.h"
 
-#include <signal.h>
-#include <sys/prctl.h>
 #include <time.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <limits>
 
 #include <fmt/format.h>
 
+#include "client/rpc/child_process.h"
 #include "core/base/bytes.h"
 #include "core/rules/canonical.h"
 #include "verifier/certify/certify.h"
@@ -20,27 +17,6 @@ namespace tenon::verifier {
 namespace {
 
 constexpr std::size_t kReasonBytesMax = 8 << 10;
-
-bool ReadAll(int fd, char* to, std::size_t size) {
-  while (size > 0) {
-    const ssize_t n = read(fd, to, size);
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return false;
-    to += n;
-    size -= std::size_t(n);
-  }
-  return true;
-}
-
-bool WriteAll(int fd, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t n = write(fd, bytes.data(), bytes.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return false;
-    bytes.remove_prefix(std::size_t(n));
-  }
-  return true;
-}
 
 std::uint64_t CpuMicroseconds() {
   timespec t{};
@@ -147,25 +123,13 @@ StatusOr<convert::ProofVerdict> ProveBytes(std::string_view bytes, std::uint32_t
 }
 
 int RunProverChild(int in, int out) {
-  // Without a parent there is nobody to prove for, and a hung solver would not notice.
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  // A hung solver would not notice that there is nobody to prove for.
+  rpc::DieWithParent();
   std::string payload;
-  while (true) {
-    unsigned char length[4];
-    if (!ReadAll(in, reinterpret_cast<char*>(length), sizeof(length))) return 0;
-    const std::uint32_t size = std::uint32_t{length[0]} | std::uint32_t{length[1]} << 8 |
-                               std::uint32_t{length[2]} << 16 | std::uint32_t{length[3]} << 24;
-    if (size > kFrameBytesMax) return 1;
-    payload.resize(size);
-    if (!ReadAll(in, payload.data(), size)) return 1;
-    const std::string answer = Encode(AnswerTo(payload));
-    std::string frame;
-    for (int shift = 0; shift < 32; shift += 8) {
-      frame += static_cast<char>(answer.size() >> shift & 0xff);
-    }
-    frame += answer;
-    if (!WriteAll(out, frame)) return 1;
+  while (rpc::ReadFrame(in, payload)) {
+    if (!rpc::WriteFrame(out, Encode(AnswerTo(payload)))) return 1;
   }
+  return 0;
 }
 
 }  // namespace tenon::verifier

@@ -2,8 +2,7 @@
 // parent (verifier/prover_process.h), so that a crash or hang of the solver is a verdict and not an
 // outage.
 //
-// Both directions carry frames: four bytes of length, low byte first, and the payload. Parent and
-// child are one binary, so the payloads have no version.
+// Requests and answers are frames of client/rpc/child_process.h.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +14,6 @@
 #include "verifier/decide.h"
 
 namespace tenon::verifier {
-
-inline constexpr std::uint32_t kFrameBytesMax = 1 << 20;
 
 struct ProofRequest {
   std::uint32_t budget_scale = 1;

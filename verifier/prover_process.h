@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "client/rpc/child_process.h"
 #include "core/base/status.h"
 #include "verifier/child.h"
 
@@ -32,29 +33,20 @@ struct ProverProcessOptions {
 // Thread-compatible.
 class ProverProcess {
  public:
-  explicit ProverProcess(ProverProcessOptions options) : options_(std::move(options)) {}
-  ~ProverProcess() { Kill(); }
-  ProverProcess(const ProverProcess&) = delete;
-  ProverProcess& operator=(const ProverProcess&) = delete;
+  explicit ProverProcess(const ProverProcessOptions& options)
+      : options_(options),
+        child_({.command = options.command, .memory_limit_bytes = options.memory_limit_bytes}) {}
 
   // The child's answer. When it hangs or dies: unknown, not repeatable, and a new child for the
   // next rule. CANCELLED after `stop`. Internal: no child can be started.
   StatusOr<ProofAnswer> Prove(const ProofRequest& request, const std::stop_token& stop = {});
 
-  pid_t pid() const { return pid_; }  // -1: none.
+  pid_t pid() const { return child_.pid(); }  // -1: none.
   std::uint64_t started() const { return started_; }
 
  private:
-  enum class End : std::uint8_t { kAnswered, kDied, kHung, kStopped };
-  Status Start();
-  // Kills the child if there is one; says how it ended.
-  std::string Kill();
-  End Exchange(std::string_view request, std::chrono::milliseconds limit,
-               const std::stop_token& stop, std::string& answer);
-
-  ProverProcessOptions options_;
-  pid_t pid_ = -1;
-  int fd_ = -1;  // Our end.
+  const ProverProcessOptions options_;
+  rpc::ChildProcess child_;
   std::uint64_t started_ = 0;
 };
 

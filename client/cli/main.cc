@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "client/cli/commands/commands.h"
+#include "client/cli/commands/optimize.h"
 #include "client/cli/parse_services.h"
 
 namespace tenon::cli {
@@ -380,37 +381,38 @@ void AddOptimize(CLI::App& app, Parsed& parsed) {
       "        --alpha 1.5 --time-limit 30 --report report.json");
   auto options = std::make_shared<OptimizeOptions>();
   OptimizeOptions& o = *options;
+  optimizer::RunSettings& s = o.settings;
   command->add_option("model", o.model, "An ONNX model")->required();
   command->add_option("-o,--out", o.out, "Where the optimized model goes")->required();
   command->add_option("--pack", o.packs, "A path, or NAME@VERSION in the cache; may be repeated");
-  command->add_option("--device", o.device, "What prices operators: roofline:NAME or roofline:FILE")
+  command->add_option("--device", s.device, "What prices operators: roofline:NAME or roofline:FILE")
       ->capture_default_str();
-  command->add_option("--search", o.search, "How programs are searched")
+  command->add_option("--search", s.search, "How programs are searched")
       ->check(CLI::IsMember({"backtrack"}))
       ->capture_default_str();
   command
-      ->add_option("--alpha", o.alpha,
+      ->add_option("--alpha", s.alpha,
                    "Go on from programs that cost up to this many times the best one")
       ->check(CLI::Range(1.0, 100.0) & FiniteNumber())
       ->capture_default_str();
-  command->add_option("--time-limit", o.time_limit_s, "Seconds for the search")
+  command->add_option("--time-limit", s.time_limit_s, "Seconds for the search")
       ->check(CLI::PositiveNumber & FiniteNumber())
       ->capture_default_str();
   command
-      ->add_option("--check-time-limit", o.check_time_limit_s,
+      ->add_option("--check-time-limit", s.check_time_limit_s,
                    "Seconds for the comparison with the original")
       ->check(CLI::PositiveNumber & FiniteNumber())
       ->capture_default_str();
   command
-      ->add_option("--tolerance", o.tolerance,
+      ->add_option("--tolerance", s.tolerance,
                    "Largest relative error of a result that is written (default: 1e-4, more for "
                    "models in 16 bits)")
       ->check(CLI::PositiveNumber & FiniteNumber());
-  command->add_option("--without", o.without,
+  command->add_option("--without", s.without,
                       "Leave out rules whose name or text contains this; may be repeated");
-  command->add_flag("--fast-math", o.fast_math,
+  command->add_flag("--fast-math", s.fast_math,
                     "Also apply rules that may change results beyond rounding (class domain)");
-  command->add_option("--seed", o.seed, "Of the random inputs of the comparison")
+  command->add_option("--seed", s.seed, "Of the random inputs of the comparison")
       ->capture_default_str();
   command->add_option("--report", o.report, "Write what was done as JSON, for `tenon explain`");
   AddJson(*command, parsed);

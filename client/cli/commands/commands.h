@@ -154,25 +154,6 @@ Outcome SignPackCommand(Context& context, const PackSignOptions& options);
 
 // ---- models
 
-struct OptimizeOptions {
-  std::string model;
-  std::string out;
-  std::vector<std::string> packs;
-  std::string device = "roofline:h100";
-  std::string search = "backtrack";
-  double alpha = 1.5;
-  double time_limit_s = 60;
-  std::vector<std::string> without;
-  bool fast_math = false;
-  std::optional<double> tolerance;  // None: what the element types of the model explain.
-  double check_time_limit_s = 60;
-  std::uint64_t seed = 1;
-  std::string report;
-  std::string json;
-};
-// A stop ends the search; the best model so far is compared and written.
-Outcome OptimizeCommand(Context& context, const OptimizeOptions& options);
-
 struct ExplainOptions {
   std::string report;
   std::string dot, svg;
