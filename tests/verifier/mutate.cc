@@ -155,11 +155,12 @@ class Mutation {
   }
 
   bool Similar(Operator& op) {
-    constexpr std::array<std::array<std::string_view, 5>, 4> kFamilies{{
-        {"Add", "Sub", "Mul", "MatMul", ""},
-        {"Relu", "Sigmoid", "Tanh", "Exp", "Neg"},
-        {"MaxPool", "AveragePool", "", "", ""},
-        {"ReduceSum", "ReduceMean", "Softmax", "", ""},
+    constexpr std::array<std::array<std::string_view, 7>, 5> kFamilies{{
+        {"Add", "Sub", "Mul", "Div", "Max", "Min", "MatMul"},
+        {"Relu", "Sigmoid", "Tanh", "Exp", "Neg", "Silu", "Gelu"},
+        {"Sqrt", "Reciprocal", "Erf", "LeakyRelu", "Relu", "Exp", "Neg"},
+        {"MaxPool", "AveragePool", "MaxPool", "AveragePool", "MaxPool", "AveragePool", "MaxPool"},
+        {"ReduceSum", "ReduceMean", "ReduceMax", "Softmax", "ReduceSum", "ReduceMax", "Softmax"},
     }};
     for (const auto& family : kFamilies) {
       if (std::find(family.begin(), family.end(), ops::NameOf(op)) == family.end()) continue;

@@ -174,6 +174,64 @@ TEST(ProveTest, TheCorporaEndAsTheyExpect) {
 #endif
 }
 
+TEST(SmtLibTest, EachQuestionIsAScriptThatAnotherSolverAnswersAlike) {
+  TempFolder folder;
+  const std::string kSplit =
+      "rule split/k\ngiven a[m,k] b[k,n]\nattr h >= 1\nsource MatMul(a, b)\n"
+      "target Add(MatMul(Slice(a, axis=1, start=0, end=h), Slice(b, axis=0, start=0, end=h)), "
+      "MatMul(Slice(a, axis=1, start=h, end=k), Slice(b, axis=0, start=h, end=k)))\nwhere h < k\n";
+  const std::string file = folder.Write("x.rules", kTrue + kSplit);
+  const std::string out = folder / "made/questions";
+  const RunResult r = Tenon({"prove", file, "--smt-lib", out, "--json", "-"});
+  ASSERT_EQ(r.exit_code, 0) << r.err;
+  const json document = json::parse(r.out);
+  int asked = 0;
+  for (const json& rule : document["rules"]) asked += rule["queries"].get<int>();
+  std::vector<std::string> scripts;
+  for (const auto& entry : std::filesystem::directory_iterator(out)) {
+    scripts.push_back(entry.path().string());
+  }
+  int unsatisfiable = 0;
+  EXPECT_EQ(static_cast<int>(scripts.size()), asked);
+  for (const std::string& script : scripts) {
+    SCOPED_TRACE(script);
+    EXPECT_THAT(std::filesystem::path(script).filename().string(), StartsWith("0001-split_k-"));
+    const std::string text = testing::ReadFile(script);
+    const std::string answer =
+        text.find("(set-info :status unsat)\n") != std::string::npos ? "unsat\n" : "sat\n";
+    EXPECT_THAT(text, HasSubstr("(set-info :status " + answer.substr(0, answer.size() - 1) + ")"));
+    unsatisfiable += answer == "unsat\n" ? 1 : 0;
+    EXPECT_THAT(text, HasSubstr("; k\n"));  // Symbols are named.
+    const RunResult other = testing::Run({"cvc5", "--lang=smt2", script});
+    EXPECT_EQ(other.exit_code, 0) << other.err;
+    EXPECT_EQ(other.out, answer);
+  }
+  EXPECT_GE(unsatisfiable, 3);
+}
+
+TEST(SmtLibTest, VerdictsAreThoseWithoutIt) {
+  TempFolder folder;
+  const std::string file = folder.Write("both.rules", std::string(kTrue) + kFalse);
+  json with =
+      json::parse(Tenon({"prove", file, "--json", "-", "--smt-lib", folder / "questions"}).out);
+  json without = json::parse(Tenon({"prove", file, "--json", "-"}).out);
+  for (json* document : {&with, &without}) {
+    document->erase("seconds");
+    for (json& rule : (*document)["rules"]) rule.erase("seconds");
+  }
+  EXPECT_EQ(with, without);
+}
+
+TEST(SmtLibTest, AFolderThatCannotBeMadeIsNamed) {
+  TempFolder folder;
+  const std::string file = folder.Write("x.rules", kTrue);
+  const RunResult r = Tenon({"prove", file, "--smt-lib", file + "/questions"});
+  EXPECT_EQ(r.exit_code, 3);
+  EXPECT_EQ(CountLines(r.err), 1);
+  EXPECT_THAT(r.err, HasSubstr(file + "/questions"));
+  EXPECT_THAT(r.err, HasSubstr("--smt-lib"));
+}
+
 struct BadText {
   std::string name, text, says;
 };
