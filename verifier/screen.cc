@@ -1,6 +1,8 @@
 // Values are multiples of 1/8, so that doubles hold them exactly and products of a few of them,
-// too. Two values count as different only if they differ as exact numbers mod p and as doubles: the
-// exact reading knows nothing of exp(a + b) = exp(a) exp(b), and the doubles round.
+// too. Where a rule names a larger constant, values beyond it are drawn as well: what differs above
+// a bound of 6 is not seen below it. Two values count as different only if they differ as exact
+// numbers mod p and as doubles: the exact reading knows nothing of exp(a + b) = exp(a) exp(b), and
+// the doubles round.
 //
 // Sizes are drawn by rejection: the linear equations among the conditions are solved first, so that
 // what remains are inequalities, which small random numbers fulfil soon enough.
@@ -46,6 +48,9 @@ constexpr int kSizeTries = 400;
 constexpr int kValueTries = 6;
 // Larger inputs, of which little may be read, are not drawn.
 constexpr double kInputElementsMax = 1e7;
+// Values are at most that many eighths at first, and of constants up to this more (above).
+constexpr std::int64_t kEighths = 16;
+constexpr double kConstantMax = 1e4;
 // What doubles must differ by, relative to the larger one or to 1.
 constexpr double kTolerance = 1e-6;
 
@@ -57,6 +62,7 @@ class Tester {
     solved_ = SolveEquations(symbols_, conditions_);
     roots_ = rule.source;
     roots_.insert(roots_.end(), rule.target.begin(), rule.target.end());
+    eighths_ = std::max(kEighths, EighthsBeyondConstants());
   }
 
   // Sizes that the rule allows; nothing if none were found.
@@ -148,11 +154,29 @@ class Tester {
     return elements;
   }
 
+  // Half as large again as the largest constant of the rule, in eighths; constants that are huge do
+  // not count.
+  std::int64_t EighthsBeyondConstants() const {
+    double largest = 0;
+    for (const NodeId id : rule_.graph.Reachable(roots_)) {
+      const graph::Node& node = rule_.graph.node(id);
+      if (node.is_input()) continue;
+      for (const ops::Attr& a : ops::AttrsOf(*node.op)) {
+        const double* value = std::get_if<double>(&a.value);
+        if (value != nullptr && std::fabs(*value) <= kConstantMax) {
+          largest = std::max(largest, std::fabs(*value));
+        }
+      }
+    }
+    return static_cast<std::int64_t>(12 * largest);
+  }
+
   // Positive values every other time: square roots of negative numbers say little.
-  static std::vector<eval::Tensor<double>> DrawInputs(const graph::Graph& g, Random& random,
-                                                      int attempt) {
+  std::vector<eval::Tensor<double>> DrawInputs(const graph::Graph& g, Random& random,
+                                               int attempt) const {
     const bool positive = random.Between(0, 1) == 1;
-    const std::int64_t high = 16 << attempt;
+    const bool wide = eighths_ > kEighths && random.Between(0, 1) == 1;
+    const std::int64_t high = (wide ? eighths_ : kEighths) << attempt;
     std::vector<eval::Tensor<double>> out;
     for (std::size_t k = 0; k < g.inputs().size(); ++k) {
       eval::Tensor<double> t;
@@ -228,6 +252,7 @@ class Tester {
   std::vector<Condition> conditions_;
   Solved solved_;
   std::vector<NodeId> roots_;
+  std::int64_t eighths_ = kEighths;
 };
 
 }  // namespace

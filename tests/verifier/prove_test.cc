@@ -49,13 +49,6 @@ TEST(ProveTest, EverySourceEqualsItself) {
       rule.target[k] = *twice;
     }
     const Verdict v = Proved(rule);
-    // Known gap: digits of an index within digits, whose bounds are not found when they are kept.
-    const std::string& name = c.parsed.name;
-    if (name == "channel_shuffle_twice" || name == "shuffle_twice_is_nothing" ||
-        name == "groups_with_different_filters") {
-      EXPECT_EQ(v.kind, VerdictKind::kUnknown) << name << " is mended: take it off the list";
-      continue;
-    }
     EXPECT_EQ(v.kind, VerdictKind::kProved) << c.parsed.name << ": " << v.reason;
   }
 }

@@ -168,6 +168,12 @@ class Search {
         }
       }
     }
+    // Its sign.
+    for (const Symbol s : Divisions()) {
+      const Poly q = Poly::Var(s);
+      if (q_.symbols.denominator(s).is_constant()) continue;
+      if (!ledger_.Has(q) && !ledger_.Has(-q - 1)) return q;
+    }
     return std::nullopt;
   }
 

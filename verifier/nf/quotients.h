@@ -8,7 +8,7 @@
 
 namespace tenon::nf {
 
-// Let q be the division `s` = floor(n / d) with a symbolic d, and p >= 0 say that n < k d or that
+// Let q be the division `s` = floor(n / d), and p >= 0 say that n < k d or that
 // n >= k d for a polynomial k that is linear. Returns the bounds k - 1 - q and q - k that follow.
 // (The one that p implies is among them; nothing here is claimed of the others.)
 inline std::vector<Poly> QuotientBounds(const base::Symbols& symbols, Symbol s, const Poly& p) {
@@ -19,7 +19,6 @@ inline std::vector<Poly> QuotientBounds(const base::Symbols& symbols, Symbol s, 
   std::vector<Poly> bounds;
   const Poly& n = symbols.numerator(s);
   const Poly& d = symbols.denominator(s);
-  if (d.is_constant()) return bounds;
   const Division above = Divide(p + n + 1, d), below = Divide(n - p, d);
   if (above.rest.is_constant(0) && linear(above.quotient)) {
     bounds.push_back(above.quotient - 1 - Poly::Var(s));

@@ -6,6 +6,8 @@
 //                                 p >= 0 implies p y >= 0; p < 0 implies (-p - 1) y >= 0
 //   q = floor(n / d), the question compares n with k d for a linear polynomial k:
 //                                 the line above for p = k - 1 - q or p = q - k
+//   q = floor(n / d), d >= 1, q y occurs, y >= 0 and no term of d:
+//                                 (n - d q) y >= 0 and (d - 1 - n + d q) y >= 0
 //   x y and z y, y >= 0:          x < z implies x y + y <= z y; x > z the reverse; x = z equality
 //
 // where y may be a product itself. Each holds for all integers, so asserting it never makes a
@@ -28,6 +30,14 @@ unsigned Degree(const Monomial& m) {
   unsigned d = 0;
   while (d < m.size() && m[d] != 0) ++d;
   return d;
+}
+
+Poly Factor(const Monomial& m) {
+  Poly p = 1;
+  for (const Symbol s : m) {
+    if (s != 0) p = p * Poly::Var(s);
+  }
+  return p;
 }
 
 // `m` without its k-th symbol.
@@ -128,6 +138,24 @@ void Encoder::DivisionLemmas(Symbol s, std::vector<z3::expr>& out) {
   out.push_back(d.is_constant() ? lemma : z3::implies(Of(d) >= 1, lemma));
 }
 
+void Encoder::RestLemmas(Symbol s, const std::set<Monomial>& products, std::vector<z3::expr>& out) {
+  const Poly& d = symbols_.denominator(s);
+  const Poly rest = symbols_.numerator(s) - d * Poly::Var(s);
+  for (const Monomial& m : products) {
+    const auto at = std::find(m.begin(), m.end(), s);
+    if (at == m.end()) continue;
+    const Monomial y = Without(m, static_cast<unsigned>(at - m.begin()));
+    const bool own = std::any_of(d.terms().begin(), d.terms().end(),
+                                 [&](const Poly::Term& t) { return t.monomial == y; });
+    if (own) continue;  // d q is in what the division itself says.
+    const Poly factor = Factor(y), product = rest * factor, below = (d - 1 - rest) * factor;
+    if (!product.valid() || !below.valid()) continue;
+    if (!used_bounds_.insert({Poly::Var(s), y}).second) continue;
+    const z3::expr lemma = Of(product) >= 0 && Of(below) >= 0;
+    out.push_back(z3::implies(Product(y) >= 0 && Of(d) >= 1, lemma));
+  }
+}
+
 void Encoder::SignLemmas(const Monomial& m, std::vector<z3::expr>& out) {
   const z3::expr p = Product(m);
   const unsigned degree = Degree(m);
@@ -164,6 +192,7 @@ void Encoder::OrderLemmas(const Monomial& a, const Monomial& b, std::vector<z3::
 
 void Encoder::BoundLemmas(std::vector<z3::expr>& out) {
   const std::set<Monomial> products = closed_products_;  // Of the question, not of these lemmas.
+  for (const Symbol s : std::set<Symbol>(closed_divisions_)) RestLemmas(s, products, out);
   for (const Poly& p : bounds_) {
     for (const Poly::Term& t : p.terms()) {
       const Symbol x = t.monomial[0];
@@ -173,11 +202,8 @@ void Encoder::BoundLemmas(std::vector<z3::expr>& out) {
         if (at == m.end()) continue;
         const Monomial y = Without(m, static_cast<unsigned>(at - m.begin()));
         if (!used_bounds_.insert({p, y}).second) continue;
-        Poly factor = 1;
-        for (Symbol s : y) {
-          if (s != 0) factor = factor * Poly::Var(s);
-        }
-        const Poly product = p * factor, negative = (-p - 1) * factor;
+        const Poly factor = Factor(y), product = p * factor;
+        const Poly negative = (-p - 1) * factor;
         if (!product.valid() || !negative.valid()) continue;
         const z3::expr positive = Product(y) >= 0, holds = Of(p) >= 0;
         out.push_back(z3::implies(positive && holds, Of(product) >= 0));

@@ -57,6 +57,7 @@ class Encoder {
   void DivisionLemmas(base::Symbol s, std::vector<z3::expr>& out);
   void SignLemmas(const Monomial& m, std::vector<z3::expr>& out);
   void OrderLemmas(const Monomial& a, const Monomial& b, std::vector<z3::expr>& out);
+  void RestLemmas(base::Symbol s, const std::set<Monomial>& products, std::vector<z3::expr>& out);
   void BoundLemmas(std::vector<z3::expr>& out);
   // Notes the bounds of quotients that bounds of their numerators lead to.
   void NoteQuotients();
