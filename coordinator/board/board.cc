@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <bit>
 #include <charconv>
+#include <cmath>
 #include <numeric>
 
 #include <fmt/core.h>
@@ -15,6 +16,11 @@
 
 namespace tenon::board {
 namespace {
+
+// Of shards that nobody asked for: some tenths of a second of work, and no more of them than a
+// coordinator hands out without being what all wait for.
+constexpr double kGraphsPerShard = 16'384;
+constexpr std::uint32_t kGuessedShardsMax = 16'384;
 
 std::optional<std::uint64_t> NumberOf(std::string_view digits) {
   std::uint64_t out = 0;
@@ -42,16 +48,23 @@ std::string ReferenceOf(const JobSpec& spec) {
 
 std::uint32_t BucketBitsFor(const JobSpec& spec, std::size_t stores) {
   const int spread = static_cast<int>(std::bit_width(stores - 1));
-  return static_cast<std::uint32_t>(spec.max_operators <= 3 ? spread : std::max(spread, 6));
+  if (spec.max_operators <= 3) return static_cast<std::uint32_t>(spread);
+  // As many as there are parts to collect, so that a part has one.
+  const std::uint32_t parts = std::clamp(ShardsFor(spec) / kShardsPerPart, 1U, kPartsMax);
+  return static_cast<std::uint32_t>(
+      std::max({spread, 6, static_cast<int>(std::bit_width(parts - 1))}));
 }
 
 }  // namespace
 
 // Small ones in few parts (each node prepares the levels below once), large ones in so many that a
 // lost part costs little.
-std::uint32_t ShardsFor(const JobSpec& spec) {
+std::uint32_t ShardsFor(const JobSpec& spec, double graphs) {
   if (spec.shards != 0) return spec.shards;
-  return spec.max_operators <= 2 ? 4 : spec.max_operators == 3 ? 16 : 128;
+  const std::uint32_t least = spec.max_operators <= 2 ? 4 : spec.max_operators == 3 ? 16 : 128;
+  const double wanted = std::ceil(graphs / kGraphsPerShard);
+  return wanted <= least ? least
+                         : static_cast<std::uint32_t>(std::min<double>(wanted, kGuessedShardsMax));
 }
 
 Board::Board(Journal& journal, Options options) : journal_(journal), options_(std::move(options)) {

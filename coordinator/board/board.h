@@ -98,8 +98,9 @@ struct Event {
   std::string detail;
 };
 
-// Into how many shards a job is cut: as it says, or a guess by its size.
-std::uint32_t ShardsFor(const JobSpec& spec);
+// Into how many shards a job is cut: as it says, or a guess by its number of operators or, where it
+// is large, of graphs (0: not known).
+std::uint32_t ShardsFor(const JobSpec& spec, double graphs = 0);
 
 // Thread-compatible.
 class Board {

@@ -128,7 +128,7 @@ class Coordinator {
   void Poll(bool all, std::vector<std::function<void()>>& finished)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void TakeSubmissions(std::stop_token stop);
-  StatusOr<convert::Job> Judge(const convert::SubmitJob& request);
+  StatusOr<convert::Job> Judge(convert::SubmitJob request);
   void DropTables(std::stop_token stop);
   void ReduceJobs(std::stop_token stop);
   // Waits until something has changed since `revision`, for a second at most.

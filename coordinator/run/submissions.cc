@@ -50,7 +50,7 @@ void Coordinator::TakeSubmissions(std::stop_token stop) {
   }
 }
 
-StatusOr<convert::Job> Coordinator::Judge(const convert::SubmitJob& request) {
+StatusOr<convert::Job> Coordinator::Judge(convert::SubmitJob request) {
   std::vector<std::string> stores;
   {
     const base::MutexLock lock(mutex_);
@@ -70,6 +70,7 @@ StatusOr<convert::Job> Coordinator::Judge(const convert::SubmitJob& request) {
     board::Limits limits = world_.limits;
     if (world_.disk_free && !stores.empty()) limits.disk_bytes = world_.disk_free(stores);
     RETURN_IF_ERROR(board::CheckEstimate(request.spec, *estimate, limits));
+    request.spec.shards = board::ShardsFor(request.spec, estimate->graphs);
   }
   // A race with another publication shows when the pack is published.
   ASSIGN_OR_RETURN(const bool published,
