@@ -52,9 +52,10 @@ std::int32_t EGraphRule::Build(Vocabulary& vocabulary, NodeId id, std::vector<st
   return made[std::size_t(id)] = ~static_cast<std::int32_t>(steps_.size() - 1);
 }
 
-std::int32_t RuleSet::Add(std::shared_ptr<const rules::Rule> rule) {
+std::int32_t RuleSet::Add(std::shared_ptr<const rules::Rule> rule, bool as_written) {
   int directions = 0;
   for (rules::Direction d : {rules::Direction::kForward, rules::Direction::kBackward}) {
+    if (as_written && d == rules::Direction::kBackward && !rule->both) continue;
     if (auto compiled = rules::CompiledRule::Compile(rule, d)) {
       directions_.emplace_back(*vocabulary_, *std::move(compiled), count_, next_serial_++);
       ++directions;

@@ -5,6 +5,7 @@
 #include <deque>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "core/egraph/vocabulary.h"
@@ -76,7 +77,12 @@ class RuleSet {
   // Adds a rule in every direction in which it can be matched; returns its number. An e-graph knows
   // equalities only, so the target is matched as well even if the rule does not say `both`: the
   // conditions of the source are checked either way.
-  std::int32_t Add(std::shared_ptr<const rules::Rule> rule);
+  std::int32_t Add(std::shared_ptr<const rules::Rule> rule) { return Add(std::move(rule), false); }
+  // The same, but the target is matched only if the rule says `both`: for owners that want what the
+  // rule was made for, and no more.
+  std::int32_t AddAsWritten(std::shared_ptr<const rules::Rule> rule) {
+    return Add(std::move(rule), true);
+  }
   // Takes the rules numbered `count` and above out again.
   void Truncate(std::int32_t count);
 
@@ -90,6 +96,8 @@ class RuleSet {
   Vocabulary& vocabulary() const { return *vocabulary_; }
 
  private:
+  std::int32_t Add(std::shared_ptr<const rules::Rule> rule, bool as_written);
+
   Vocabulary* vocabulary_;
   std::deque<EGraphRule> directions_;
   std::int32_t count_ = 0;

@@ -16,6 +16,10 @@
 namespace tenon::egraph {
 
 inline constexpr std::uint8_t kFar = 255;
+// A supervisor is asked once for so many nodes looked at, or matches applied.
+inline constexpr std::size_t kAskEvery = 64;
+// Numbers of the schedule are doubled at most so often.
+inline constexpr int kTimesMax = 20;
 
 // The snapshot as a host of matching (core/rules/match_engine.h), for one direction of a rule.
 class Saturator::Host {
@@ -170,7 +174,9 @@ void Saturator::MarkChanges(const EGraph& g) {
   });
 }
 
-void Saturator::MatchRule(std::size_t direction, std::size_t limit, bool everywhere) {
+// Returns how many matches were found, at most `limit`.
+std::size_t Saturator::MatchRule(std::size_t direction, std::size_t limit, bool everywhere,
+                                 bool weights) {
   const EGraphRule& rule = rules_.directions()[direction];
   const int height = rule.compiled().height();
   std::size_t count = 0;
@@ -192,7 +198,10 @@ void Saturator::MatchRule(std::size_t direction, std::size_t limit, bool everywh
     }
     return ++count < limit;
   };
+  std::size_t looked_at = 0;
   const auto at = [&](NodeId n) {
+    if (!weights && g_->weights_only(g_->class_of(n))) return true;
+    if (++looked_at % kAskEvery == 0 && Stopped()) return false;
     // A set that was truncated and grew again has other rules in old places.
     std::unique_ptr<Matcher>& matcher = matchers_[direction];
     if (matcher == nullptr || matcher->serial != rule.serial()) {
@@ -204,7 +213,7 @@ void Saturator::MatchRule(std::size_t direction, std::size_t limit, bool everywh
     ForEachOp(rule.root(), [&](std::span<const NodeId> nodes) {
       return std::all_of(nodes.begin(), nodes.end(), at);
     });
-    return;
+    return count;
   }
   const auto ops = [&](OpId op) {
     auto it = std::lower_bound(affected_.begin(), affected_.end(), op,
@@ -220,19 +229,57 @@ void Saturator::MatchRule(std::size_t direction, std::size_t limit, bool everywh
     const auto span = rules_.vocabulary().with_skeleton(rule.root().skeleton);
     std::all_of(span.begin(), span.end(), ops);
   }
+  return count;
 }
 
-void Saturator::MatchAll(const EGraph& g, const SaturationLimits& limits, std::int32_t first_new) {
+void Saturator::MatchScheduled(std::size_t direction, const SaturationLimits& limits,
+                               bool everywhere, int iteration) {
+  Schedule& schedule = schedule_[direction];
+  if (schedule.rests_until > iteration) {
+    schedule.missed = true;
+    return;
+  }
+  everywhere = everywhere || schedule.missed;
+  schedule.missed = false;
+  const bool bounded = limits.backoff < SIZE_MAX >> schedule.times;
+  const std::size_t bound = bounded ? limits.backoff << schedule.times : SIZE_MAX - 1;
+  const std::size_t found = found_.size(), classes = classes_.size(), values = values_.size(),
+                    inputs = inputs_.size();
+  const std::size_t count =
+      MatchRule(direction, std::min(limits.matches, bound + 1), everywhere,
+                limits.weights || rules_.directions()[direction].steps().empty());
+  if (count <= bound) return;
+  found_.resize(found);
+  classes_.resize(classes);
+  values_.resize(values);
+  inputs_.resize(inputs);
+  schedule.rests_until = iteration + 1 + (limits.rest << schedule.times);
+  schedule.times = std::min(schedule.times + 1, kTimesMax);
+  schedule.missed = true;
+}
+
+// Whether some direction has missed something; none rests from now on.
+bool Saturator::WakeAll() {
+  bool missed = false;
+  for (Schedule& schedule : schedule_) {
+    schedule.rests_until = 0;
+    missed = missed || schedule.missed;
+  }
+  return missed;
+}
+
+void Saturator::MatchAll(const EGraph& g, const SaturationLimits& limits, std::int32_t first_new,
+                         int iteration) {
   found_.clear();
   classes_.clear();
   values_.clear();
   inputs_.clear();
   const auto& directions = rules_.directions();
   if (first_new > 0) MarkChanges(g);
-  for (std::size_t d = 0; d < directions.size(); ++d) {
+  for (std::size_t d = 0; d < directions.size() && !Stopped(); ++d) {
     const bool everywhere =
         directions[d].number() >= first_new || directions[d].everywhere(limits.create);
-    MatchRule(d, limits.matches, everywhere);
+    MatchScheduled(d, limits, everywhere, iteration);
   }
 }
 
@@ -270,11 +317,25 @@ void Saturator::Make(EGraph& g, const EGraphRule& rule, const Found& found,
   }
 }
 
+// The classes of a match's outputs as they are now. Valid until the next call.
+std::span<const ClassId> Saturator::Outputs(const EGraph& g, const EGraphRule& rule,
+                                            const Found& found) {
+  outputs_.clear();
+  for (std::size_t k = 0; k < rule.results().size(); ++k) {
+    outputs_.push_back(g.Find(classes_[found.classes_at + k]));
+  }
+  return outputs_;
+}
+
 // Returns whether the goal is reached.
 bool Saturator::ApplyAll(EGraph& g, const SaturationLimits& limits, const std::optional<Goal>& goal,
                          SaturationResult& result) {
+  std::size_t applied = 0;
   for (const Found& found : found_) {
+    if (++applied % kAskEvery == 0 && Stopped()) return false;
     const EGraphRule& rule = rules_.directions()[std::size_t(found.direction)];
+    if (supervisor_ != nullptr && !supervisor_->Allows(g, rule, Outputs(g, rule, found))) continue;
+    const NodeId first_made = static_cast<NodeId>(g.node_bound());
     Make(g, rule, found, limits);
     for (std::size_t k = 0; k < rule.results().size(); ++k) {
       const std::int32_t r = rule.results()[k];
@@ -297,6 +358,9 @@ bool Saturator::ApplyAll(EGraph& g, const SaturationLimits& limits, const std::o
       ++uses_[std::size_t(rule.number())];
       if (goal && g.Equal(goal->a, goal->b)) return true;
     }
+    if (supervisor_ != nullptr) {
+      supervisor_->Applied(g, rule, Outputs(g, rule, found), first_made);
+    }
   }
   return false;
 }
@@ -308,6 +372,7 @@ SaturationResult Saturator::Run(EGraph& g, const SaturationLimits& limits, std::
   SaturationResult result;
   g_ = &g;
   matchers_.resize(rules_.directions().size());
+  schedule_.assign(rules_.directions().size(), {});
   g.Rebuild();
   while (true) {
     if (goal && g.Equal(goal->a, goal->b)) {
@@ -322,14 +387,22 @@ SaturationResult Saturator::Run(EGraph& g, const SaturationLimits& limits, std::
       result.stop = Stop::kNodes;
       return result;
     }
-    ++result.iterations;
     TakeSnapshot(g);
-    MatchAll(g, limits, first_new);
+    MatchAll(g, limits, first_new, result.iterations++);
+    // Changes that were not looked at stay marked.
+    if (Stopped()) {
+      result.stop = Stop::kStopped;
+      return result;
+    }
     g.ClearChanges();
     first_new = rules_.count();
     const bool reached = ApplyAll(g, limits, goal, result);
     g.Rebuild();
-    if (!reached && g.changes().empty()) return result;
+    if (Stopped()) {
+      result.stop = Stop::kStopped;
+      return result;
+    }
+    if (!reached && g.changes().empty() && !WakeAll()) return result;
   }
 }
 

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "core/egraph/egraph.h"
@@ -20,6 +21,27 @@ struct SaturationLimits {
   std::size_t matches = SIZE_MAX;  // Of one direction of a rule in one iteration.
   // Without it no node is created at all: rules only unite classes that are there.
   bool create = true;
+  // A direction with more matches than this in one iteration is not applied there: it rests for
+  // `rest` iterations, and both numbers are doubled for it. Few rules with many matches would fill
+  // the e-graph otherwise (egg's back-off scheduler).
+  std::size_t backoff = SIZE_MAX;
+  int rest = 2;
+  // Without it, what depends on weights only is not rewritten, but by rules that create nothing: two
+  // transposes of a weight are the weight.
+  bool weights = true;
+};
+
+// What the owner of a run has a say in. Each answer may depend on the e-graph only, except Stop's.
+class Supervisor {
+ public:
+  virtual ~Supervisor() = default;
+  // Asked often. True ends the run soon; the e-graph is sound and rebuilt, then.
+  virtual bool Stop() { return false; }
+  // Whether the rule may be applied where its outputs are these classes (canonical).
+  virtual bool Allows(const EGraph&, const EGraphRule&, std::span<const ClassId>) { return true; }
+  // It was applied there. The nodes from `first_made` on are those that were created for it.
+  virtual void Applied(const EGraph&, const EGraphRule&, std::span<const ClassId> /*outputs*/,
+                       NodeId /*first_made*/) {}
 };
 
 // Two classes; a run ends as soon as they are one.
@@ -28,7 +50,7 @@ struct Goal {
 };
 
 struct SaturationResult {
-  enum class Stop : std::uint8_t { kGoal, kSaturated, kIterations, kNodes };
+  enum class Stop : std::uint8_t { kGoal, kSaturated, kIterations, kNodes, kStopped };
   Stop stop = Stop::kSaturated;
   int iterations = 0;      // Begun.
   std::size_t unions = 0;  // By rules; congruence not counted.
@@ -60,6 +82,8 @@ class Saturator {
 
   // Later runs append what they apply to `to`, which outlives them; null: no longer.
   void Record(std::vector<Application>* to) { record_ = to; }
+  // Later runs ask it. It outlives them; null: nobody is asked.
+  void Supervise(Supervisor* supervisor) { supervisor_ = supervisor; }
 
  private:
   class Host;
@@ -73,11 +97,23 @@ class Saturator {
   void TakeSnapshot(const EGraph& g);
   void TakeUsers(const EGraph& g);
   void MarkChanges(const EGraph& g);
-  void MatchAll(const EGraph& g, const SaturationLimits& limits, std::int32_t first_new);
-  void MatchRule(std::size_t direction, std::size_t limit, bool everywhere);
+  // How a direction has fared with SaturationLimits::backoff.
+  struct Schedule {
+    int rests_until = 0;  // The first iteration that it takes part in again.
+    int times = 0;        // That it was sent to rest.
+    bool missed = false;  // Some changes were not looked at.
+  };
+  bool Stopped() const { return supervisor_ != nullptr && supervisor_->Stop(); }
+  void MatchAll(const EGraph& g, const SaturationLimits& limits, std::int32_t first_new,
+                int iteration);
+  void MatchScheduled(std::size_t direction, const SaturationLimits& limits, bool everywhere,
+                      int iteration);
+  std::size_t MatchRule(std::size_t direction, std::size_t limit, bool everywhere, bool weights);
+  bool WakeAll();
   bool ApplyAll(EGraph& g, const SaturationLimits& limits, const std::optional<Goal>& goal,
                 SaturationResult& result);
   void Make(EGraph& g, const EGraphRule& rule, const Found& found, const SaturationLimits& limits);
+  std::span<const ClassId> Outputs(const EGraph& g, const EGraphRule& rule, const Found& found);
 
   const RuleSet& rules_;
   std::vector<std::size_t> uses_;
@@ -103,7 +139,9 @@ class Saturator {
   std::vector<ClassId> classes_, inputs_;
   std::vector<std::int64_t> values_;
   std::vector<Application>* record_ = nullptr;
-  std::vector<ClassId> made_, operands_;
+  Supervisor* supervisor_ = nullptr;
+  std::vector<Schedule> schedule_;  // By direction; of the run.
+  std::vector<ClassId> made_, operands_, outputs_;
 };
 
 }  // namespace tenon::egraph

@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+
 #include "core/rules/text.h"
 
 namespace tenon::rules {
@@ -10,38 +12,6 @@ using graph::Graph;
 using graph::NodeId;
 
 namespace {
-
-// Why the rule says nothing at these sizes and inputs; nothing if it does.
-std::string Misfit(const Rule& rule, const DerivationStep& step, const Graph& g) {
-  const base::Symbols& symbols = rule.graph.symbols();
-  if (step.values.size() != symbols.size()) return "it has not as many sizes as the rule";
-  if (step.inputs.size() != rule.graph.inputs().size()) return "it has not as many inputs";
-  for (base::Symbol s = 1; s < symbols.size(); ++s) {
-    if (symbols.kind(s) == base::SymbolKind::kDim && step.values[s] < 1) {
-      return fmt::format("size {} is below 1", symbols.Print(base::Poly::Var(s)));
-    }
-  }
-  std::vector<base::Condition> conditions = rule.graph.Requirements(rule.source);
-  conditions.insert(conditions.end(), rule.where.begin(), rule.where.end());
-  for (const base::Condition& c : conditions) {
-    if (base::Holds(c, symbols, step.values) != true) {
-      return fmt::format("{} does not hold", base::Print(c, symbols));
-    }
-  }
-  for (std::size_t k = 0; k < step.inputs.size(); ++k) {
-    const NodeId input = step.inputs[k];
-    if (input == graph::kNoNode) continue;
-    const auto number = static_cast<std::int32_t>(k);
-    const graph::Shape& wanted = rule.graph.shape(rule.graph.input_node(number));
-    bool fits = wanted.size() == g.shape(input).size();
-    for (int axis = 0; fits && axis < wanted.size(); ++axis) {
-      const auto extent = symbols.Eval(wanted[axis], step.values);
-      fits = extent && g.shape(input)[axis] == base::Poly(*extent);
-    }
-    if (!fits) return fmt::format("input '{}' has another shape", rule.graph.input(number).name);
-  }
-  return "";
-}
 
 // The subterm at a place; kNoNode when there is none.
 NodeId At(const Graph& g, NodeId term, std::span<const std::int32_t> place) {
@@ -58,7 +28,8 @@ StatusOr<NodeId> Take(const Rule& rule, const DerivationStep& step, Graph& g, No
   if (step.output < 0 || std::size_t(step.output) >= rule.source.size()) {
     return base::InvalidArgument("the rule has no such output");
   }
-  if (std::string why = Misfit(rule, step, g); !why.empty()) return base::InvalidArgument(why);
+  if (std::string why = Misfit(rule, step.values, step.inputs, g); !why.empty())
+    return base::InvalidArgument(why);
   const NodeId left = (step.forward ? rule.source : rule.target)[std::size_t(step.output)];
   const NodeId right = (step.forward ? rule.target : rule.source)[std::size_t(step.output)];
   ASSIGN_OR_RETURN(const NodeId before, BuildAt(rule, left, step.values, step.inputs, g));
@@ -72,6 +43,38 @@ StatusOr<NodeId> Take(const Rule& rule, const DerivationStep& step, Graph& g, No
 
 }  // namespace
 
+std::string Misfit(const Rule& rule, std::span<const std::int64_t> values,
+                   std::span<const NodeId> inputs, const Graph& g) {
+  const base::Symbols& symbols = rule.graph.symbols();
+  if (values.size() != symbols.size()) return "it has not as many sizes as the rule";
+  if (inputs.size() != rule.graph.inputs().size()) return "it has not as many inputs";
+  for (base::Symbol s = 1; s < symbols.size(); ++s) {
+    if (symbols.kind(s) == base::SymbolKind::kDim && values[s] < 1) {
+      return fmt::format("size {} is below 1", symbols.Print(base::Poly::Var(s)));
+    }
+  }
+  std::vector<base::Condition> conditions = rule.graph.Requirements(rule.source);
+  conditions.insert(conditions.end(), rule.where.begin(), rule.where.end());
+  for (const base::Condition& c : conditions) {
+    if (base::Holds(c, symbols, values) != true) {
+      return fmt::format("{} does not hold", base::Print(c, symbols));
+    }
+  }
+  for (std::size_t k = 0; k < inputs.size(); ++k) {
+    const NodeId input = inputs[k];
+    if (input == graph::kNoNode) continue;
+    const auto number = static_cast<std::int32_t>(k);
+    const graph::Shape& wanted = rule.graph.shape(rule.graph.input_node(number));
+    bool fits = wanted.size() == g.shape(input).size();
+    for (int axis = 0; fits && axis < wanted.size(); ++axis) {
+      const auto extent = symbols.Eval(wanted[axis], values);
+      fits = extent && g.shape(input)[axis] == base::Poly(*extent);
+    }
+    if (!fits) return fmt::format("input '{}' has another shape", rule.graph.input(number).name);
+  }
+  return "";
+}
+
 StatusOr<NodeId> BuildAt(const Rule& rule, NodeId root, std::span<const std::int64_t> values,
                          std::span<const NodeId> inputs, Graph& to) {
   const Graph& from = rule.graph;
@@ -80,6 +83,11 @@ StatusOr<NodeId> BuildAt(const Rule& rule, NodeId root, std::span<const std::int
     const auto v = from.symbols().Eval(s, values);
     sized = sized && v.has_value();
     return ops::Size(v.value_or(1));
+  };
+  // All tensors of a match have one type; the rule's own says nothing.
+  const auto given = std::ranges::find_if(inputs, [](NodeId id) { return id != graph::kNoNode; });
+  const auto dtype_of = [&](const graph::Node& n) {
+    return given == inputs.end() ? n.type->dtype : to.node(*given).type->dtype;
   };
   std::vector<NodeId> image(from.size(), graph::kNoNode);
   for (NodeId id : from.Reachable(std::span(&root, 1))) {
@@ -96,7 +104,7 @@ StatusOr<NodeId> BuildAt(const Rule& rule, NodeId root, std::span<const std::int
     for (NodeId o : n.operands) operands.push_back(image[std::size_t(o)]);
     const ops::Operator op = ops::MapSizes(*n.op, at);
     if (!sized) return base::InvalidArgument("a size cannot be evaluated");
-    ASSIGN_OR_RETURN(image[std::size_t(id)], to.Add(op, operands, n.type->dtype));
+    ASSIGN_OR_RETURN(image[std::size_t(id)], to.Add(op, operands, dtype_of(n)));
   }
   return image[std::size_t(root)];
 }

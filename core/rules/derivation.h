@@ -44,7 +44,13 @@ struct Replayed {
 StatusOr<Replayed> Replay(const Derivation& derivation,
                           std::span<const std::shared_ptr<const Rule>> rules);
 
-// The term of `root` at concrete sizes, built in `to`: symbols have `values`, inputs are `inputs`.
+// Why the rule says nothing at these sizes and inputs (terms of `g`): a condition, a shape. Empty
+// if it does.
+std::string Misfit(const Rule& rule, std::span<const std::int64_t> values,
+                   std::span<const graph::NodeId> inputs, const graph::Graph& g);
+
+// The term of `root` at concrete sizes, built in `to`: symbols have `values`, inputs are `inputs`,
+// constants have the inputs' type.
 // InvalidArgument when it does not fit.
 StatusOr<graph::NodeId> BuildAt(const Rule& rule, graph::NodeId root,
                                 std::span<const std::int64_t> values,

@@ -59,7 +59,7 @@ class Backtracker {
  public:
   Backtracker(const graph::Graph& g, const RuleSet& rules, const Device& device,
               const BacktrackLimits& limits)
-      : arena_(g, rules, device), limits_(limits) {
+      : rules_(rules), arena_(g, rules, device), limits_(limits) {
     const GraphCost given = CostOfGraph(device, g, g.outputs());
     cost_given_ = given.us;
     nodes_given_ = given.nodes;
@@ -72,8 +72,8 @@ class Backtracker {
     Push(0);
   }
 
-  BacktrackResult Run() {
-    BacktrackResult result;
+  PieceResult Run() {
+    PieceResult result;
     result.cost_before_us = cost_given_;
     while (graphs_ < limits_.graphs && steps_ < limits_.steps &&
            steps_ - improved_at_ < limits_.patience) {
@@ -276,13 +276,14 @@ class Backtracker {
     }
   }
 
-  void Finish(BacktrackResult& result) {
+  void Finish(PieceResult& result) {
     for (int s = best_; states_[std::size_t(s)].parent >= 0; s = states_[std::size_t(s)].parent) {
       const State& state = states_[std::size_t(s)];
-      result.moves.push_back({state.rule, state.sites, state.cost});
+      const RuleSet::Entry& entry = rules_.entries()[std::size_t(state.rule)];
+      result.moves.push_back({entry.source, entry.forward(), state.sites, state.cost});
     }
     if (states_[0].nodes < nodes_given_) {
-      result.moves.push_back({.rule = -1, .sites = 1, .cost_us = states_[0].cost});
+      result.moves.push_back({.cost_us = states_[0].cost});
     }
     std::reverse(result.moves.begin(), result.moves.end());
     // Without the arena's other nodes.
@@ -308,6 +309,7 @@ class Backtracker {
     out.SetOutputs(std::move(outputs));
   }
 
+  const RuleSet& rules_;
   Arena arena_;
   const BacktrackLimits& limits_;
   std::vector<State> states_;
@@ -324,8 +326,8 @@ class Backtracker {
 
 }  // namespace
 
-BacktrackResult Backtrack(const graph::Graph& g, const RuleSet& rules, const Device& device,
-                          const BacktrackLimits& limits) {
+PieceResult Backtrack(const graph::Graph& g, const RuleSet& rules, const Device& device,
+                      const BacktrackLimits& limits) {
   return Backtracker(g, rules, device, limits).Run();
 }
 

@@ -166,8 +166,12 @@ std::string FiniteText() {
   return text;
 }
 
-void AddRules(const std::string& text, rules::FloatClass float_class,
-              std::vector<SearchRule>& out) {
+}  // namespace
+
+std::string BuiltInRuleText() { return ExactText() + FiniteText(); }
+
+void AddBuiltIn(const std::string& text, rules::FloatClass float_class,
+                std::vector<SearchRule>& out) {
   const auto parsed = rules::ParseRules(text, kBuiltInPack);
   CHECK(parsed.ok());
   for (const rules::ParsedRule& p : *parsed) {
@@ -178,14 +182,10 @@ void AddRules(const std::string& text, rules::FloatClass float_class,
   }
 }
 
-}  // namespace
-
-std::string BuiltInRuleText() { return ExactText() + FiniteText(); }
-
 std::vector<SearchRule> BuiltInRules() {
   std::vector<SearchRule> out;
-  AddRules(ExactText(), rules::FloatClass::kExact, out);
-  AddRules(FiniteText(), rules::FloatClass::kFinite, out);
+  AddBuiltIn(ExactText(), rules::FloatClass::kExact, out);
+  AddBuiltIn(FiniteText(), rules::FloatClass::kFinite, out);
   return out;
 }
 

@@ -24,4 +24,13 @@ std::string BuiltInRuleText();
 // The same as rules of the pack kBuiltInPack. All are of class `exact` or `finite`.
 std::vector<SearchRule> BuiltInRules();
 
+// Rules that merge views of views (a Slice of a Slice, of a piece of a Concat, ..), which equality
+// saturation uses besides. All are `exact`.
+std::string ViewRuleText();
+std::vector<SearchRule> ViewRules();
+
+// Appends the rules of a text that is known to be good.
+void AddBuiltIn(const std::string& text, rules::FloatClass float_class,
+                std::vector<SearchRule>& out);
+
 }  // namespace tenon::optimizer

@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <stop_token>
 #include <string>
@@ -23,7 +24,14 @@ namespace tenon::optimizer {
 
 using SteadyTime = std::chrono::steady_clock::time_point;
 
+enum class SearchMethod : std::uint8_t {
+  kBacktrack,  // optimizer/search/backtrack.h
+  kEqsat,      // Equality saturation and extraction: optimizer/search/eqsat.h
+};
+std::string_view NameOf(SearchMethod method);  // "backtrack", "eqsat".
+
 struct SearchOptions {
+  SearchMethod method = SearchMethod::kBacktrack;
   // At least 1. With 1, no step may make the graph dearer.
   double alpha = 1.5;
   // Graphs that are expanded. With a budget in steps and no time limit the result is the same in
@@ -66,6 +74,16 @@ struct SearchStep {
   std::string where;    // The tensor shapes that it replaced: "float32[32,64,56,56]".
 };
 
+// What the last full pass of equality saturation says of its e-graphs, one for each piece.
+struct SearchExtraction {
+  int pieces = 0;
+  int optimal = 0;    // Pieces whose result was proved to be the cheapest of its e-graph.
+  int saturated = 0;  // Pieces whose e-graph no rule adds to; at the others a limit was met.
+  std::int64_t nodes = 0, nodes_max = 0;  // Of all e-graphs, and of the largest one.
+  // No graph that the e-graphs hold costs less. Says nothing of what they do not hold.
+  double lower_bound_us = 0;
+};
+
 struct SearchResult {
   graph::Graph graph;
   double cost_before_us = 0, cost_after_us = 0;
@@ -76,6 +94,7 @@ struct SearchResult {
   std::int64_t steps_spent = 0, graphs_explored = 0;
   int windows = 0, windows_remembered = 0;  // Pieces looked at; of these, equal to an earlier one.
   int rules_refused = 0;                    // Left out because of their float class.
+  std::optional<SearchExtraction> extraction;  // Of equality saturation, if a pass was finished.
 };
 
 // The inputs of the result are those of `g` in the same order, its outputs have the same types, and

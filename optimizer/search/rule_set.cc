@@ -8,7 +8,7 @@ RuleSet::RuleSet(std::span<const SearchRule> rules, bool fast_math)
     : single_(ops::AllOperators().size()), multiple_(ops::AllOperators().size()) {
   for (std::size_t k = 0; k < rules.size(); ++k) {
     const auto& rule = rules[k].rule;
-    if (rule->float_class == rules::FloatClass::kDomain && !fast_math) {
+    if (!Permitted(rules[k], fast_math)) {
       ++refused_;
       continue;
     }

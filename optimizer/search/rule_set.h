@@ -19,6 +19,11 @@ struct SearchRule {
   std::string pack;  // "matrix@1.0.0", or the name of a file; for the report only.
 };
 
+// Rules of class `domain` need `fast_math` (docs/float-classes.md).
+inline bool Permitted(const SearchRule& rule, bool fast_math) {
+  return fast_math || rule.rule->float_class != rules::FloatClass::kDomain;
+}
+
 // Immutable, thread-safe.
 class RuleSet {
  public:

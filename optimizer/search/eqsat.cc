@@ -1,0 +1,150 @@
+// One pass: saturate within limits, extract, build, prove. What an e-graph holds beyond the limits
+// is lost, so pieces are small (eqsat_rounds.cc), and what one pass finds the next one starts from.
+//
+// The derivation is what the proof of the result needs, in the order in which it was found. What a
+// step is worth is found out by replaying: the cheapest graph that the steps up to it give.
+#include "optimizer/search/eqsat.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include <fmt/core.h>
+
+#include "core/base/check.h"
+#include "core/egraph/graph_proof.h"
+#include "core/egraph/load.h"
+#include "optimizer/search/merges.h"
+#include "optimizer/search/space.h"
+
+namespace tenon::optimizer {
+
+using egraph::ClassId;
+
+namespace {
+
+// Costs are sums of doubles in varying order.
+constexpr double kRounding = 1e-9;
+constexpr egraph::EGraphOptions kOptions{.commutative = true, .keep_operands = true};
+
+class Saturation {
+ public:
+  Saturation(const graph::Graph& g, const EqsatRules& rules, const Device& device,
+             const EqsatLimits& limits)
+      : piece_(g),
+        rules_(rules),
+        device_(device),
+        limits_(limits),
+        e_(rules.vocabulary(), kOptions),
+        given_(CostOfGraph(device, g, g.outputs())) {}
+
+  StatusOr<PieceResult> Run() {
+    PieceResult result;
+    result.cost_before_us = result.cost_after_us = given_.us;
+    const egraph::SaturationResult saturated = Grow();
+    ASSIGN_OR_RETURN(const extract::Result found, Extract());
+    result.steps = saturated.iterations;
+    result.graphs = std::int64_t(e_.node_count());
+    result.complete = saturated.stop == egraph::SaturationResult::Stop::kSaturated;
+    graph::Graph best = space_->Build(found.choice);
+    const GraphCost cost = CostOfGraph(device_, best, best.outputs());
+    if (std::abs(cost.us - found.cost) > 1e-6 * given_.us) {
+      return base::Internal(fmt::format("a graph of {:.9g} us was extracted as one of {:.9g} us",
+                                        cost.us, found.cost));
+    }
+    result.extraction = Extraction{
+        .cost_us = cost.us,
+        .lower_bound_us = std::clamp(found.lower_bound - space_->surcharge_us(), 0.0, cost.us),
+        .optimal = found.verdict == extract::Verdict::kOptimal,
+        .saturated = result.complete,
+        .nodes = std::int64_t(e_.node_count()),
+        .classes = found.classes,
+        .iterations = saturated.iterations};
+    if (result.extraction->optimal) result.extraction->lower_bound_us = cost.us;
+    result.improved = cost.us < given_.us * (1 - kRounding) ||
+                      (cost.us <= given_.us * (1 + kRounding) && cost.nodes < given_.nodes);
+    if (!result.improved) return result;
+    result.cost_after_us = cost.us;
+    RETURN_IF_ERROR(Derive(best, cost.us, result.moves));
+    result.graph = std::move(best);
+    return result;
+  }
+
+ private:
+  egraph::SaturationResult Grow() {
+    roots_ = egraph::AddGraph(e_, piece_, piece_.outputs());
+    Merges merges(egraph::NodeId(e_.node_bound()), [this] {
+      return limits_.stop.stop_requested() || (limits_.late && limits_.late());
+    });
+    egraph::Saturator saturator(rules_.set());
+    saturator.Record(&applications_);
+    saturator.Supervise(&merges);
+    return saturator.Run(e_, {.iterations = limits_.iterations,
+                              .nodes = std::size_t(limits_.nodes),
+                              .backoff = std::size_t(limits_.backoff),
+                              .weights = false});
+  }
+
+  StatusOr<extract::Result> Extract() {
+    space_.emplace(e_, piece_, roots_, device_, given_.us * (1 + kRounding));
+    ASSIGN_OR_RETURN(
+        extract::Result found,
+        extract::Extract(space_->problem(), {.limits = limits_.extraction, .stop = limits_.stop}));
+    if (found.verdict == extract::Verdict::kInfeasible) {
+      return base::Internal("the e-graph of a piece does not hold the piece");
+    }
+    return found;
+  }
+
+  Status Derive(const graph::Graph& best, double cost_us, std::vector<Move>& moves) {
+    ASSIGN_OR_RETURN(const egraph::GraphProof proof,
+                     egraph::ProveGraph(rules_.set(), e_, applications_, piece_, best));
+    RETURN_IF_ERROR(egraph::CheckProof(proof, rules_.set(), kOptions.commutative));
+    egraph::EGraph replay(rules_.vocabulary(), kOptions);
+    std::vector<ClassId> roots = egraph::AddGraph(replay, proof.graph, proof.from);
+    double cost = given_.us;
+    for (const egraph::ProofStep& step : proof.steps) {
+      const std::vector<ClassId> matched = egraph::AddGraph(replay, proof.graph, step.matched);
+      const std::vector<ClassId> made = egraph::AddGraph(replay, proof.graph, step.made);
+      for (std::size_t k = 0; k < matched.size(); ++k) replay.Union(matched[k], made[k]);
+      replay.Rebuild();
+      ASSIGN_OR_RETURN(const double now, CheapestOf(replay, roots));
+      cost = std::min(cost, now);
+      moves.push_back({.rule = rules_.source(step.rule),
+                       .forward = step.forward,
+                       .sites = int(step.matched.size()),
+                       .cost_us = cost});
+    }
+    if (moves.empty()) moves.push_back({});  // Equal operators became one.
+    moves.back().cost_us = cost_us;
+    return OkStatus();
+  }
+
+  // What greedy choice and local search find; the e-graphs of proofs are small.
+  StatusOr<double> CheapestOf(const egraph::EGraph& g, std::span<const ClassId> roots) const {
+    const Space space(g, piece_, roots, device_, given_.us * (1 + kRounding));
+    extract::Options options{.stop = limits_.stop};
+    options.limits.classes = 0;
+    ASSIGN_OR_RETURN(const extract::Result found, extract::Extract(space.problem(), options));
+    return found.cost;
+  }
+
+  const graph::Graph& piece_;
+  const EqsatRules& rules_;
+  const Device& device_;
+  const EqsatLimits& limits_;
+  egraph::EGraph e_;
+  const GraphCost given_;
+  std::vector<ClassId> roots_;
+  std::vector<egraph::Application> applications_;
+  std::optional<Space> space_;
+};
+
+}  // namespace
+
+StatusOr<PieceResult> Saturate(const graph::Graph& g, const EqsatRules& rules, const Device& device,
+                               const EqsatLimits& limits) {
+  return Saturation(g, rules, device, limits).Run();
+}
+
+}  // namespace tenon::optimizer
