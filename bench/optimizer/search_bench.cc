@@ -43,21 +43,7 @@ void BM_Lora(benchmark::State& state) { Run(state, Lora()); }
 BENCHMARK(BM_Lora)->Unit(benchmark::kMillisecond);
 
 // As many blocks in a row as the argument says: equal pieces are searched once.
-void BM_Blocks(benchmark::State& state) {
-  Builder b;
-  auto x = b.Activation("x", {32, 64, 56, 56});
-  for (std::int64_t k = 0; k < state.range(0); ++k) {
-    const std::string n = std::to_string(k);
-    const auto left =
-        b.Add(ops::Relu{}, {b.Add(Conv3x3(), {x, b.Weight("a" + n, {64, 64, 3, 3})})});
-    const auto right =
-        b.Add(ops::Relu{}, {b.Add(ops::Conv{}, {x, b.Weight("c" + n, {64, 64, 1, 1})})});
-    const auto sum =
-        b.Add(ops::Add{}, {b.Add(Conv3x3(), {left, b.Weight("b" + n, {64, 64, 3, 3})}), right});
-    x = b.Add(ops::Relu{}, {sum});
-  }
-  Run(state, b.Done({x}));
-}
+void BM_Blocks(benchmark::State& state) { Run(state, Blocks(state.range(0))); }
 BENCHMARK(BM_Blocks)->Arg(4)->Arg(16)->Arg(64)->Unit(benchmark::kMillisecond);
 
 }  // namespace

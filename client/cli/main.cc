@@ -387,8 +387,12 @@ void AddOptimize(CLI::App& app, Parsed& parsed) {
   command->add_option("--pack", o.packs, "A path, or NAME@VERSION in the cache; may be repeated");
   command->add_option("--device", s.device, "What prices operators: roofline:NAME or roofline:FILE")
       ->capture_default_str();
-  command->add_option("--search", s.search, "How programs are searched")
-      ->check(CLI::IsMember({"backtrack"}))
+  command
+      ->add_option(
+          "--search", s.search,
+          "backtrack: from one program to the next; eqsat: all programs of a piece at once "
+          "(equality saturation), the cheapest of them by proof where possible")
+      ->check(CLI::IsMember({"backtrack", "eqsat"}))
       ->capture_default_str();
   command
       ->add_option("--alpha", s.alpha,

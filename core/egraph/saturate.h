@@ -26,7 +26,7 @@ struct SaturationLimits {
   // the e-graph otherwise (egg's back-off scheduler).
   std::size_t backoff = SIZE_MAX;
   int rest = 2;
-  // Without it, what depends on weights only is not rewritten, but by rules that create nothing: two
+  // Without it, what depends on weights only is rewritten by rules alone that create nothing: two
   // transposes of a weight are the weight.
   bool weights = true;
 };

@@ -23,6 +23,15 @@ std::size_t RepeatsAt(const std::vector<ReportStep>& steps, std::size_t first) {
   return n;
 }
 
+std::string ExtractionText(const ReportExtraction& e) {
+  return fmt::format(
+      "  e-graphs  {} nodes in {} pieces, {} of them saturated; in {} the result is proved to be "
+      "the\n"
+      "         cheapest that its e-graph holds; together they hold nothing below {:.1f} us (gap "
+      "{:.2g} %)\n",
+      e.nodes, e.pieces, e.saturated, e.optimal, e.lower_bound_us, 100 * e.gap);
+}
+
 }  // namespace
 
 std::string Explain(const Report& r) {
@@ -40,6 +49,7 @@ std::string Explain(const Report& r) {
     out += fmt::format("  {} operators have sizes known at run time only, priced as 1\n",
                        r.unknown_size);
   }
+  if (r.extraction) out += ExtractionText(*r.extraction);
   out += r.steps.empty() ? "\nNo rule of the packs makes it cheaper.\n" : "\nDerivation\n";
   double before = r.cost_before_us;
   for (std::size_t k = 0; k < r.steps.size();) {

@@ -1,5 +1,6 @@
 #include "optimizer/explain/report.h"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -157,6 +158,16 @@ Report MakeReport(const graph::Graph& original, const SearchResult& result,
   r.opaque_before = result.before.opaque;
   r.opaque_after = result.after.opaque;
   r.unknown_size = result.after.unknown_size;
+  if (const auto& e = result.extraction) {
+    const double above = std::max(0.0, result.cost_after_us - e->lower_bound_us);
+    r.extraction = {.pieces = e->pieces,
+                    .optimal = e->optimal,
+                    .saturated = e->saturated,
+                    .nodes = e->nodes,
+                    .nodes_max = e->nodes_max,
+                    .lower_bound_us = e->lower_bound_us,
+                    .gap = result.cost_after_us > 0 ? above / result.cost_after_us : 0};
+  }
   r.rules_given = int(rules.size());
   r.rules_refused = result.rules_refused;
   for (const SearchStep& step : result.steps) {
@@ -215,6 +226,13 @@ std::string ToJson(const Report& r) {
     coverage["nodes_evaluated"] = r.check->nodes_evaluated;
     coverage["skipped"] = r.check->skipped;
   }
+  Json extraction = nullptr;
+  if (const auto& e = r.extraction) {
+    extraction = {{"pieces", e->pieces},       {"optimal", e->optimal},
+                  {"saturated", e->saturated}, {"nodes", e->nodes},
+                  {"nodes_max", e->nodes_max}, {"lower_bound_us", Number(e->lower_bound_us)},
+                  {"gap", Number(e->gap)}};
+  }
   const Json json = {
       {"model", r.model},
       {"result", r.result},
@@ -240,6 +258,7 @@ std::string ToJson(const Report& r) {
         {"pieces_remembered", r.windows_remembered},
         {"rules", r.rules_given},
         {"rules_refused", r.rules_refused}}},
+      {"extraction", std::move(extraction)},
       {"notes", r.notes},
       {"graphs", {{"before", PictureJson(r.before)}, {"after", PictureJson(r.after)}}},
   };
@@ -308,6 +327,17 @@ StatusOr<Report> ParseReport(std::string_view text, std::string_view file) {
     e.Get("pieces_remembered", r.windows_remembered);
     e.Get("rules", r.rules_given);
     e.Get("rules_refused", r.rules_refused);
+  }
+  if (const Json* extraction = fields.Object("extraction")) {
+    ReportExtraction& into = r.extraction.emplace();
+    FieldReader e(*extraction, "extraction.", status);
+    e.Get("pieces", into.pieces);
+    e.Get("optimal", into.optimal);
+    e.Get("saturated", into.saturated);
+    e.Get("nodes", into.nodes);
+    e.Get("nodes_max", into.nodes_max);
+    e.Get("lower_bound_us", into.lower_bound_us);
+    e.Get("gap", into.gap);
   }
   ReadStrings(fields, "notes", r.notes);
   if (const Json* graphs = fields.Object("graphs")) {

@@ -33,6 +33,14 @@ struct ReportCheck {
   std::vector<std::string> skipped;  // What was not compared, and why.
 };
 
+// What extraction says of the e-graphs of the last full pass (SearchExtraction).
+struct ReportExtraction {
+  int pieces = 0, optimal = 0, saturated = 0;
+  std::int64_t nodes = 0, nodes_max = 0;
+  double lower_bound_us = 0;
+  double gap = 0;  // Of the result's cost: how much of it lies above the bound.
+};
+
 struct Report {
   std::string model, result, device;  // Names of files and the spec of the device.
   std::string search = "backtrack";
@@ -40,8 +48,9 @@ struct Report {
   double cost_before_us = 0, cost_after_us = 0, lower_bound_us = 0;
   int nodes_before = 0, nodes_after = 0;
   std::vector<ReportStep> steps;
-  std::optional<ReportCheck> check;  // Absent when nothing was compared.
-  double seconds = 0;                // All of it.
+  std::optional<ReportCheck> check;            // Absent when nothing was compared.
+  std::optional<ReportExtraction> extraction;  // Of equality saturation.
+  double seconds = 0;                          // All of it.
   double search_seconds = 0;
   std::string end;  // Why the search ended: NameOf(SearchEnd).
   std::int64_t steps_spent = 0, graphs_explored = 0;

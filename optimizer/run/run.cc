@@ -115,6 +115,7 @@ StatusOr<RunResult> OptimizeFile(const std::string& model, const std::string& ou
   }
 
   SearchOptions how;
+  ASSIGN_OR_RETURN(how.method, SearchMethodNamed(settings.search));
   how.alpha = settings.alpha;
   how.time_limit = Milliseconds(settings.time_limit_s);
   how.fast_math = settings.fast_math;

@@ -53,19 +53,23 @@ class Rounds {
       if (whole && round.size < kWholeGraph) continue;
       session_.Begin(whole ? "whole graph" : fmt::format("pieces of {}", round.size));
       int idle = 0;
-      for (int pass = 0; pass < round.passes && idle < (whole ? 1 : 2); ++pass) {
+      for (int pass = 0; pass < round.passes && idle < (whole ? 1 : 2) && !complete; ++pass) {
         if (session_.Ended()) return false;
         ASSIGN_OR_RETURN(const bool improved, Pass(round));
         idle = improved ? 0 : idle + 1;
+        complete = whole && !session_.Ended() && Settled();
       }
-      const auto& extraction = session_.result().extraction;
-      complete = whole && !session_.Ended() &&
-                 (!extraction || extraction->saturated == extraction->pieces);
     }
     return complete;
   }
 
  private:
+  // Whether the last pass found the cheapest of all that rules can make of its pieces.
+  bool Settled() const {
+    const auto& e = session_.result().extraction;
+    return e && e->saturated == e->pieces && e->optimal == e->pieces && e->pieces <= 1;
+  }
+
   // Goes through the pieces of one cut; true when something was improved.
   StatusOr<bool> Pass(const Round& round) {
     std::vector<std::vector<NodeId>> pieces =
@@ -92,8 +96,11 @@ class Rounds {
       finder.emplace(session_.graph());
     }
     if (session_.Ended()) return improved;
+    // What a pass without a gain knows is true, too, but its e-graphs hold less.
+    auto& extraction = session_.result().extraction;
+    if (!improved && extraction) return improved;
     sum.lower_bound_us = std::max(0.0, session_.cost_us() - slack);
-    session_.result().extraction = sum;
+    extraction = sum;
     return improved;
   }
 

@@ -17,6 +17,8 @@ constexpr double kEachCut = 0.5;  // Of two equally narrow ways, the one with fe
 constexpr double kAvoided = 1000;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
+double CutCost(double width) { return width * width + kEachCut; }
+
 // Operators that run, operands first.
 std::vector<NodeId> DepthFirst(const graph::Graph& g) {
   std::vector<NodeId> order;
@@ -87,7 +89,7 @@ std::vector<std::vector<NodeId>> CutNarrowly(const graph::Graph& g, const Window
     // Where nothing else may follow, the cut costs nothing.
     const bool forced = k == order.size() || eligible[std::size_t(order[k])] == 0;
     const double cut =
-        forced ? 0 : widths[k - 1] + kEachCut + (avoided[std::size_t(last)] != 0 ? kAvoided : 0);
+        forced ? 0 : CutCost(widths[k - 1]) + (avoided[std::size_t(last)] != 0 ? kAvoided : 0);
     for (std::size_t begin = k; begin-- > 0 && k - begin <= size;) {
       if (eligible[std::size_t(order[begin])] == 0) break;
       if (best[begin] + cut < best[k]) {

@@ -18,6 +18,14 @@ std::string_view NameOf(SearchMethod method) {
   return "backtrack";
 }
 
+StatusOr<SearchMethod> SearchMethodNamed(std::string_view name) {
+  for (const SearchMethod method : {SearchMethod::kBacktrack, SearchMethod::kEqsat}) {
+    if (name == NameOf(method)) return method;
+  }
+  return base::InvalidArgument(
+      fmt::format("no search is called '{}' (there are backtrack and eqsat)", name));
+}
+
 std::string_view NameOf(SearchEnd end) {
   switch (end) {
     case SearchEnd::kComplete:

@@ -1,9 +1,9 @@
 // OptimizeGraph: the search over a whole model.
 //
-// Small models are searched as a whole. A large one is searched piece by piece (windows), from
-// pieces of a few operators to larger ones, until no piece can be improved; equal pieces are
-// searched once. A cost of intermediate graphs up to alpha times that of the model is allowed
-// throughout.
+// Small models are searched as a whole. A large one is searched piece by piece, from pieces of a
+// few operators to larger ones, until no piece can be improved; equal pieces are searched once.
+// Backtracking goes from graph to graph and allows a cost up to alpha times that of the model
+// throughout; equality saturation holds all graphs of a piece at once and takes the cheapest.
 #pragma once
 
 #include <chrono>
@@ -29,18 +29,20 @@ enum class SearchMethod : std::uint8_t {
   kEqsat,      // Equality saturation and extraction: optimizer/search/eqsat.h
 };
 std::string_view NameOf(SearchMethod method);  // "backtrack", "eqsat".
+// InvalidArgument: no search has that name.
+StatusOr<SearchMethod> SearchMethodNamed(std::string_view name);
 
 struct SearchOptions {
   SearchMethod method = SearchMethod::kBacktrack;
-  // At least 1. With 1, no step may make the graph dearer.
+  // Of backtracking. At least 1. With 1, no step may make the graph dearer.
   double alpha = 1.5;
-  // Graphs that are expanded. With a budget in steps and no time limit the result is the same in
-  // every run.
+  // Graphs that are expanded, or iterations of saturation. With a budget in steps and no time limit
+  // the result is the same in every run.
   std::int64_t step_limit = 200'000;
-  // Graphs that are made and priced in the search of one piece: bounds the memory (about 200 bytes
-  // each).
+  // Graphs that are made and priced in the search of one piece, or nodes of its e-graph: bounds the
+  // memory (about 200 bytes each).
   std::int64_t graph_limit = 150'000;
-  // The search of one piece ends after so many expansions without an improvement.
+  // Backtracking in one piece ends after so many expansions without an improvement.
   std::int64_t patience = 2'000;
   std::chrono::milliseconds time_limit = std::chrono::milliseconds::max();
   // Allows rules of float class `domain` (docs/float-classes.md).
@@ -57,7 +59,7 @@ struct SearchProgress {
 
 // Why the search ended. What it returns is valid in each case.
 enum class SearchEnd : std::uint8_t {
-  kComplete,   // Nothing is left within alpha.
+  kComplete,   // Nothing is left within alpha, or the e-graph of the whole model is saturated.
   kExhausted,  // The budget that a piece has was spent in some piece; others may be complete.
   kStepLimit,
   kTimeLimit,
@@ -74,7 +76,8 @@ struct SearchStep {
   std::string where;    // The tensor shapes that it replaced: "float32[32,64,56,56]".
 };
 
-// What the last full pass of equality saturation says of its e-graphs, one for each piece.
+// What the last full pass of equality saturation that gained something (the first one if none did)
+// says of its e-graphs, one for each piece.
 struct SearchExtraction {
   int pieces = 0;
   int optimal = 0;    // Pieces whose result was proved to be the cheapest of its e-graph.

@@ -8,6 +8,7 @@
 
 #include <gtest/gtest.h>
 
+#include "core/egraph/graph_proof.h"
 #include "core/egraph/load.h"
 #include "core/egraph/saturate.h"
 #include "core/rules/text.h"
@@ -231,6 +232,144 @@ TEST(SaturationTest, ConstantsTakeTheTypeOfTheMatch) {
   const ClassId eye = g.Find(words.InternOperator(ops::Eye{2}, DataType::kFloat16), {});
   ASSERT_NE(eye, kNoClass);
   EXPECT_EQ(g.Find(words.InternOperator(ops::MatMul{}), std::vector{eye, relu}), g.Find(relu));
+}
+
+// A rule with too many matches rests, and has its turn when nothing else is left to do.
+TEST(SaturationTest, ARuleThatRestsLosesNothing) {
+  for (const std::size_t backoff : {std::size_t{1}, std::size_t{3}, SIZE_MAX}) {
+    Vocabulary words;
+    RuleSet rules(words);
+    rules.AddAsWritten(Read("rule r given a[m] source Relu(a) target Neg(Neg(Relu(a)))"));
+    EGraph g(words);
+    const TypeId type = words.InternType(DataType::kFloat, {2});
+    for (int k = 0; k < 9; ++k) {
+      g.Add(words.InternOperator(ops::Relu{}), std::vector{g.AddInput(k, type)});
+    }
+    Saturator s(rules);
+    EXPECT_EQ(s.Run(g, {.iterations = 1, .backoff = backoff}).stop, Stop::kIterations);
+    EXPECT_EQ(g.node_count() == 18, backoff < 9);
+    EXPECT_EQ(s.Run(g, {.iterations = 100, .backoff = backoff}).stop, Stop::kSaturated);
+    EXPECT_EQ(g.node_count(), 36u);
+  }
+}
+
+TEST(SaturationTest, ASupervisorStopsAndForbids) {
+  struct Strict : Supervisor {
+    bool Stop() override { return stop; }
+    bool Allows(const EGraph&, const EGraphRule& rule, std::span<const ClassId> outputs) override {
+      EXPECT_EQ(outputs.size(), rule.compiled().roots().size());
+      return rule.number() != 0;
+    }
+    void Applied(const EGraph& g, const EGraphRule& rule, std::span<const ClassId>,
+                 NodeId first_made) override {
+      EXPECT_NE(rule.number(), 0);
+      made += NodeId(g.node_bound()) - first_made;
+    }
+    bool stop = false;
+    NodeId made = 0;
+  };
+  Vocabulary words;
+  RuleSet rules(words);
+  rules.Add(Read("rule no given a[m] source Relu(a) target Tanh(a)"));
+  rules.Add(Read("rule yes given a[m] source Relu(a) target Relu(Relu(a))"));
+  EGraph g(words);
+  const ClassId a = g.AddInput(0, words.InternType(DataType::kFloat, {2}));
+  const ClassId relu = g.Add(words.InternOperator(ops::Relu{}), std::vector{a});
+  Strict strict;
+  Saturator s(rules);
+  s.Supervise(&strict);
+  strict.stop = true;
+  EXPECT_EQ(s.Run(g, {}).stop, Stop::kStopped);
+  EXPECT_EQ(g.node_count(), 2u);
+  strict.stop = false;
+  EXPECT_EQ(s.Run(g, {}).stop, Stop::kSaturated);
+  EXPECT_EQ(strict.made, 1);
+  EXPECT_EQ(g.Find(words.InternOperator(ops::Relu{}), std::vector{relu}), g.Find(relu));
+  EXPECT_EQ(g.Find(words.InternOperator(ops::Tanh{}), std::vector{a}), kNoClass);
+}
+
+TEST(SaturationTest, WeightsAreLeftAloneButForWhatCreatesNothing) {
+  Vocabulary words;
+  RuleSet rules(words);
+  rules.Add(Read("rule grow given a[m,m] source Relu(a) target Relu(Tanh(a))"));
+  rules.Add(Read("rule twice given a[m,n] source Transpose(Transpose(a)) target a"));
+  EGraph g(words);
+  const TypeId type = words.InternType(DataType::kFloat, {2, 2});
+  const ClassId w = g.AddInput(0, type, true), x = g.AddInput(1, type);
+  const OpId relu = words.InternOperator(ops::Relu{}),
+             turn = words.InternOperator(ops::Transpose{});
+  g.Add(relu, std::vector{w});
+  g.Add(relu, std::vector{x});
+  const ClassId twice = g.Add(turn, std::vector{g.Add(turn, std::vector{w})});
+  Saturator(rules).Run(g, {.iterations = 1, .weights = false});
+  EXPECT_TRUE(g.Equal(twice, w));
+  EXPECT_EQ(g.Find(words.InternOperator(ops::Tanh{}), std::vector{w}), kNoClass);
+  EXPECT_NE(g.Find(words.InternOperator(ops::Tanh{}), std::vector{x}), kNoClass);
+}
+
+TEST(RuleSetTest, AsWrittenTheTargetIsMatchedOnlyIfBothAreSaid) {
+  Vocabulary words;
+  RuleSet rules(words);
+  const char* text = "rule r given a[m] source Relu(a) target Relu(Tanh(a)) ";
+  rules.Add(Read(text));
+  EXPECT_EQ(rules.directions().size(), 2u);
+  rules.AddAsWritten(Read(text));
+  EXPECT_EQ(rules.directions().size(), 3u);
+  rules.AddAsWritten(Read(std::string(text) + "both"));
+  EXPECT_EQ(rules.directions().size(), 5u);
+}
+
+// Relu(a b) twice, once of an exchanged sum: shared parts, congruence and commutativity.
+TEST(GraphProofTest, NamesEachApplicationOnceAndIsChecked) {
+  const auto build = [](bool to) {
+    graph::Graph g;
+    const graph::TensorType type{DataType::kFloat, graph::ToShape({4, 4})};
+    const auto a = g.AddInput("a", graph::InputKind::kActivation, type);
+    const auto b = g.AddInput("b", graph::InputKind::kActivation, type);
+    const auto add = [&](const ops::Operator& op, std::initializer_list<graph::NodeId> operands) {
+      const auto id = g.Add(op, operands);
+      CHECK(id.ok());
+      return *id;
+    };
+    const auto turned = [&](graph::NodeId id) {
+      return to ? id : add(ops::Transpose{}, {add(ops::Transpose{}, {id})});
+    };
+    const auto left = turned(add(ops::MatMul{}, {a, b}));
+    const auto sum = to ? add(ops::Add{}, {a, left}) : add(ops::Add{}, {left, a});
+    g.SetOutputs({add(ops::MatMul{}, {sum, left}), add(ops::Relu{}, {left})});
+    return g;
+  };
+  const graph::Graph from = build(false), to = build(true);
+  Vocabulary words;
+  RuleSet rules(words);
+  rules.Add(Read("rule useless given a[m,n] source Relu(a) target Relu(Relu(a))"));
+  rules.Add(Read("rule twice given a[m,n] source Transpose(Transpose(a)) target a"));
+  EGraph g(words, {.commutative = true, .keep_operands = true});
+  AddGraph(g, from, from.outputs());
+  std::vector<Application> applications;
+  Saturator s(rules);
+  s.Record(&applications);
+  s.Run(g, {});
+  EXPECT_GE(applications.size(), 2u);
+  const auto proof = ProveGraph(rules, g, applications, from, to);
+  ASSERT_TRUE(proof.ok());
+  ASSERT_EQ(proof->steps.size(), 1u);
+  EXPECT_EQ(proof->steps[0].rule, 1);
+  EXPECT_TRUE(CheckProof(*proof, rules, true).ok());
+  EXPECT_FALSE(CheckProof(*proof, rules, false).ok());  // The sum is exchanged.
+  const auto refused = [&](auto change) {
+    GraphProof bad = *proof;
+    change(bad);
+    return CheckProof(bad, rules, true).code() == absl::StatusCode::kFailedPrecondition;
+  };
+  EXPECT_TRUE(refused([](GraphProof& p) { p.steps.clear(); }));
+  EXPECT_TRUE(refused([](GraphProof& p) { p.steps[0].rule = 0; }));
+  EXPECT_TRUE(refused([](GraphProof& p) { p.steps[0].rule = 7; }));
+  EXPECT_TRUE(refused([](GraphProof& p) { p.steps[0].outputs = {1}; }));
+  EXPECT_TRUE(refused([](GraphProof& p) { p.steps[0].inputs.clear(); }));
+  EXPECT_TRUE(refused([](GraphProof& p) { p.steps[0].values.back() += 1; }));
+  EXPECT_TRUE(refused([](GraphProof& p) { p.to[0] = p.to[1]; }));
+  EXPECT_FALSE(ProveGraph(rules, g, {}, from, to).ok());
 }
 
 TEST(RuleSetTest, ATruncatedSetMatchesItsNewRules) {

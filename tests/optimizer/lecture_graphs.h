@@ -2,6 +2,7 @@
 #pragma once
 
 #include <initializer_list>
+#include <string>
 #include <string_view>
 
 #include "core/base/check.h"
@@ -59,6 +60,23 @@ inline graph::Graph ResnetBlock(BlockSize s = {}) {
   const auto left = b.Add(Conv3x3(), {b.Add(ops::Relu{}, {b.Add(Conv3x3(), {x, w1})}), w2});
   const auto right = b.Add(ops::Relu{}, {b.Add(ops::Conv{}, {x, w3})});
   return b.Done({b.Add(ops::Relu{}, {b.Add(ops::Add{}, {left, right})})});
+}
+
+// As many of them in a row, each with weights of its own.
+inline graph::Graph Blocks(std::int64_t count) {
+  Builder b;
+  auto x = b.Activation("x", {32, 64, 56, 56});
+  for (std::int64_t k = 0; k < count; ++k) {
+    const std::string n = std::to_string(k);
+    const auto left =
+        b.Add(ops::Relu{}, {b.Add(Conv3x3(), {x, b.Weight("a" + n, {64, 64, 3, 3})})});
+    const auto right =
+        b.Add(ops::Relu{}, {b.Add(ops::Conv{}, {x, b.Weight("c" + n, {64, 64, 1, 1})})});
+    const auto sum =
+        b.Add(ops::Add{}, {b.Add(Conv3x3(), {left, b.Weight("b" + n, {64, 64, 3, 3})}), right});
+    x = b.Add(ops::Relu{}, {sum});
+  }
+  return b.Done({x});
 }
 
 struct QkvSize {

@@ -21,6 +21,13 @@ void ExpectProved(const std::vector<SearchRule>& rules) {
 
 TEST(BuiltInRulesTest, AllAreProved) { ExpectProved(BuiltInRules()); }
 
+TEST(ViewRulesTest, AllAreProvedAndExact) {
+  ExpectProved(ViewRules());
+  for (const SearchRule& r : ViewRules()) {
+    EXPECT_EQ(rules::FloatClassOf(*r.rule), rules::FloatClass::kExact) << r.rule->name;
+  }
+}
+
 TEST(BuiltInRulesTest, NoneNeedsFastMath) {
   for (const SearchRule& r : BuiltInRules()) {
     const rules::FloatClass found = rules::FloatClassOf(*r.rule);

@@ -7,6 +7,7 @@
 #include "gtest/gtest.h"
 #include "optimizer/search/built_in.h"
 #include "tests/optimizer/lecture_graphs.h"
+#include "tests/optimizer/random_graph.h"
 #include "tests/optimizer/rule_files.h"
 #include "tests/optimizer/values.h"
 
@@ -217,44 +218,6 @@ TEST(ViewTest, ViewsOfViewsAreMergedWithoutARule) {
   EXPECT_EQ(Difference(g, result.graph), 0);
 }
 
-// A random graph of matrix operators over two square inputs and two weights.
-graph::Graph RandomGraph(std::mt19937_64& random, int nodes) {
-  Builder b;
-  std::vector<graph::NodeId> made{b.Activation("x", {6, 6}), b.Activation("y", {6, 6}),
-                                  b.Weight("v", {6, 6}), b.Weight("w", {6, 6})};
-  const auto any = [&] { return made[random() % made.size()]; };
-  for (int k = 0; k < nodes; ++k) {
-    switch (random() % 6) {
-      case 0:
-      case 1:
-        made.push_back(b.Add(ops::MatMul{}, {any(), any()}));
-        break;
-      case 2:
-        made.push_back(b.Add(ops::Add{}, {any(), any()}));
-        break;
-      case 3:
-        made.push_back(b.Add(ops::Relu{}, {any()}));
-        break;
-      case 4:
-        made.push_back(b.Add(ops::Transpose{}, {any()}));
-        break;
-      default: {
-        const auto both = b.Add(ops::Concat{.axis = 1}, {any(), any()});
-        made.push_back(b.Add(ops::Slice{.axis = 1, .start = 3, .end = 9}, {both}));
-      }
-    }
-  }
-  std::vector<bool> used(b.g.size(), false);
-  for (const auto id : made) {
-    for (const auto o : b.g.node(id).operands) used[std::size_t(o)] = true;
-  }
-  std::vector<graph::NodeId> outputs;
-  for (const auto id : made) {
-    if (!used[std::size_t(id)]) outputs.push_back(id);
-  }
-  return b.Done(outputs);
-}
-
 TEST(SearchPropertyTest, ResultsAreNeverDearerAndKeepTheirValues) {
   const auto rules = LectureRules();
   int cheaper = 0;
@@ -433,19 +396,7 @@ TEST(LargeModelTest, AChainOf500NodesTakesSeconds) {
 
 TEST(LargeModelTest, ManyBlocksAreAllMerged) {
   const auto rules = LectureRules();
-  Builder b;
-  auto x = b.Activation("x", {32, 64, 56, 56});
-  for (int k = 0; k < 12; ++k) {
-    const std::string n = std::to_string(k);
-    const auto left =
-        b.Add(ops::Relu{}, {b.Add(Conv3x3(), {x, b.Weight("a" + n, {64, 64, 3, 3})})});
-    const auto right =
-        b.Add(ops::Relu{}, {b.Add(ops::Conv{}, {x, b.Weight("c" + n, {64, 64, 1, 1})})});
-    const auto sum =
-        b.Add(ops::Add{}, {b.Add(Conv3x3(), {left, b.Weight("b" + n, {64, 64, 3, 3})}), right});
-    x = b.Add(ops::Relu{}, {sum});
-  }
-  const SearchResult result = Optimize(b.Done({x}), rules);
+  const SearchResult result = Optimize(Blocks(12), rules);
   EXPECT_NEAR(result.cost_before_us, 12 * 85.56, 0.1);
   EXPECT_NEAR(result.cost_after_us, 12 * 34.49, 0.1);
 }

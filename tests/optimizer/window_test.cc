@@ -5,6 +5,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "optimizer/search/narrow.h"
 #include "tests/optimizer/lecture_graphs.h"
 #include "tests/optimizer/values.h"
 
@@ -67,6 +68,40 @@ TEST(WindowTest, WindowsAreConvexAndOfEligibleNodes) {
         }
       }
     }
+  }
+}
+
+TEST(CutNarrowlyTest, PiecesAreConvexAndTogetherAllThatIsEligible) {
+  for (std::uint64_t seed = 1; seed <= 30; ++seed) {
+    const graph::Graph g = RandomDag(seed, 80, true);
+    const WindowFinder finder(g);
+    std::vector<NodeId> all, last;
+    for (const auto& piece : CutNarrowly(g, finder, 10)) {
+      EXPECT_LE(piece.size(), 10u);
+      EXPECT_TRUE(std::ranges::is_sorted(piece));
+      EXPECT_TRUE(IsConvex(g, piece)) << "seed " << seed;
+      all.insert(all.end(), piece.begin(), piece.end());
+    }
+    std::ranges::sort(all);
+    EXPECT_EQ(all, finder.eligible());
+  }
+}
+
+// Between the blocks one tensor crosses; inside of them two or three.
+TEST(CutNarrowlyTest, CutsWhereOneTensorCrossesAndElsewhereWhenAsked) {
+  const graph::Graph g = Blocks(6);
+  const WindowFinder finder(g);
+  const auto pieces = CutNarrowly(g, finder, 9);
+  std::vector<NodeId> last;
+  ASSERT_EQ(pieces.size(), 6u);
+  for (const auto& piece : pieces) {
+    EXPECT_EQ(piece.size(), 7u);
+    EXPECT_EQ(finder.Extract(piece).outputs.size(), 1u);
+    last.push_back(piece.back());
+  }
+  for (const auto& piece : CutNarrowly(g, finder, 9, last)) {
+    const bool end = piece.back() == g.outputs()[0];
+    EXPECT_TRUE(end || std::ranges::count(last, piece.back()) == 0);
   }
 }
 
