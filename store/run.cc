@@ -48,14 +48,6 @@ std::string TablePrefix(std::uint64_t job) {
   return key;
 }
 
-std::string BytesOf(const RunKey& k) {
-  std::string key = TablePrefix(k.job);
-  AppendU32(key, k.bucket);
-  AppendU32(key, k.shard);
-  if (k.part != 0) AppendU32(key, k.part);
-  return key;
-}
-
 // The runs of one bucket, in the order of shards.
 struct Bucket {
   struct Run {
@@ -106,6 +98,14 @@ Status MergeBucket(const Bucket& bucket, const VisitClass& visit) {
 }
 
 }  // namespace
+
+std::string BytesOf(const RunKey& k) {
+  std::string key = TablePrefix(k.job);
+  AppendU32(key, k.bucket);
+  AppendU32(key, k.shard);
+  if (k.part != 0) AppendU32(key, k.part);
+  return key;
+}
 
 std::string EncodeRun(std::span<const Record> records) {
   std::string out(1, kRunVersion);

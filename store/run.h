@@ -64,6 +64,9 @@ struct RunKey {
 };
 inline constexpr std::size_t kRunRecordsMax = 100'000;  // So that a run is below 3 MiB.
 
+// The bytes of a key: docs/formats/store.md.
+std::string BytesOf(const RunKey& key);
+
 // The bucket of a fingerprint in a table with `bits` bucket bits.
 std::uint32_t BucketOf(const base::Fingerprint& f, int bits);
 // Reads all of it: that it is a run, and that all its records are of the bucket. InvalidArgument.

@@ -4,12 +4,14 @@
 // its own, for blocks as they are read from disk; ours also covers what happens above it.
 #include "store/store.h"
 
+#include <atomic>
 #include <cstdlib>
 #include <filesystem>
 
 #include <fmt/format.h>
 #include <rocksdb/db.h>
 #include <rocksdb/filter_policy.h>
+#include <rocksdb/sst_file_writer.h>
 #include <rocksdb/table.h>
 #include <rocksdb/utilities/checkpoint.h>
 #include <xxhash.h>
@@ -24,6 +26,7 @@ constexpr std::string_view kFormatKey = "format";
 constexpr std::string_view kFormat = "tenon store 1";
 constexpr std::size_t kFamilies = std::size(kFamilyNames);
 constexpr std::size_t kChecksumBytes = 8;
+constexpr std::string_view kBulkPrefix = "bulk-";
 // What is kept free: a log of RocksDB that could not be written to the end ends the process (an
 // assertion of Debian's build), so it must not come to that. Deleting makes room, and may use more.
 constexpr std::uint64_t kKeptFreeBytes = std::uint64_t{16} << 20;
@@ -153,6 +156,7 @@ struct Store::Impl {
         fmt::format("store {}: only {} bytes are free, and {} are kept; free space on that disk",
                     directory, free, kept_bytes));
   }
+  std::atomic<std::uint64_t> bulk_files{0};  // So that their names differ.
   Status OpenDb(const OpenOptions& options);
   Status CheckFormat(bool is_new);
   ~Impl() {
@@ -175,6 +179,10 @@ Status Store::Impl::OpenDb(const OpenOptions& options) {
     return base::InvalidArgument(
         fmt::format("store {}: cannot make the directory: {}; give one that can be written",
                     directory, error.message()));
+  }
+  for (const auto& file : std::filesystem::directory_iterator(directory, error)) {
+    const std::string name = file.path().filename().string();  // Of a BulkWriter that was killed.
+    if (name.starts_with(kBulkPrefix)) std::filesystem::remove(file.path(), error);
   }
   rocksdb::DBOptions db_options;
   db_options.create_if_missing = true;
@@ -221,6 +229,25 @@ Status Store::Impl::CheckFormat(bool is_new) {
   }
   return OkStatus();
 }
+
+// Table files beside the database, which it takes over in the end.
+class BulkFiles final : public BulkWriter {
+ public:
+  BulkFiles(Store::Impl& store, Family family);
+  ~BulkFiles() override;
+  Status Put(std::string_view key, std::string_view value) override;
+  Status Finish() override;
+
+ private:
+  static constexpr std::uint64_t kFileBytes = std::uint64_t{256} << 20;
+  Status FinishFile();
+
+  Store::Impl& store_;
+  Family family_;
+  rocksdb::SstFileWriter writer_;
+  bool open_ = false;
+  std::vector<std::string> files_;
+};
 
 Store::Store(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Store::~Store() = default;
@@ -283,6 +310,48 @@ Status Store::Write(const Batch& batch) {
   const rocksdb::Status s = impl_->db->Write(impl_->write_options(), &changes);
   TENON_KILL_POINT("store.write.after");
   return Convert(s, impl_->directory, "writing");
+}
+
+BulkFiles::BulkFiles(Store::Impl& store, Family family)
+    : store_(store),
+      family_(family),
+      writer_(rocksdb::EnvOptions(), store.db->GetOptions(store.of(family)), store.of(family)) {}
+
+BulkFiles::~BulkFiles() {
+  std::error_code ignored;
+  for (const std::string& file : files_) std::filesystem::remove(file, ignored);
+}
+
+Status BulkFiles::Put(std::string_view key, std::string_view value) {
+  if (!open_) {
+    RETURN_IF_ERROR(store_.CheckRoom(kKeptFreeBytes + kFileBytes));
+    files_.push_back(
+        fmt::format("{}/{}{}.sst", store_.directory, kBulkPrefix, store_.bulk_files++));
+    RETURN_IF_ERROR(Convert(writer_.Open(files_.back()), store_.directory, "writing"));
+    open_ = true;
+  }
+  RETURN_IF_ERROR(Convert(writer_.Put(ToSlice(key), Sealed(value)), store_.directory, "writing"));
+  return writer_.FileSize() >= kFileBytes ? FinishFile() : OkStatus();
+}
+
+Status BulkFiles::FinishFile() {
+  open_ = false;
+  return Convert(writer_.Finish(), store_.directory, "writing");
+}
+
+Status BulkFiles::Finish() {
+  if (open_) RETURN_IF_ERROR(FinishFile());
+  if (files_.empty()) return OkStatus();
+  rocksdb::IngestExternalFileOptions options;
+  options.move_files = true;
+  options.write_global_seqno = false;
+  RETURN_IF_ERROR(Convert(store_.db->IngestExternalFile(store_.of(family_), files_, options),
+                          store_.directory, "writing"));
+  return OkStatus();
+}
+
+StatusOr<std::unique_ptr<BulkWriter>> Store::OpenBulk(Family family) {
+  return std::unique_ptr<BulkWriter>(new BulkFiles(*impl_, family));
 }
 
 StatusOr<std::optional<std::string>> Store::Get(Family family, std::string_view key) const {

@@ -56,6 +56,18 @@ class Batch {
   std::vector<Change> changes_;
 };
 
+// Many values of one family, written past the log: for what comes by the gigabyte, in the order of
+// keys. Nothing of it is there before Finish, all of it after, durable (in a temporary store: not
+// synced); an object that is not finished leaves nothing behind. Values of earlier keys are
+// replaced. Errors of Store. Thread-compatible; the store outlives it.
+class BulkWriter {
+ public:
+  virtual ~BulkWriter() = default;
+  // Keys ascend.
+  virtual Status Put(std::string_view key, std::string_view value) = 0;
+  virtual Status Finish() = 0;
+};
+
 struct OpenOptions {
   bool create = true;  // Else a missing store is NotFound.
   std::size_t cache_bytes = std::size_t{64} << 20;
@@ -84,6 +96,7 @@ class Store {
   // Deleting what is not there is no error.
   Status Delete(Family family, std::string_view key);
   Status Write(const Batch& batch);
+  StatusOr<std::unique_ptr<BulkWriter>> OpenBulk(Family family);
   // Nothing if there is no such key.
   StatusOr<std::optional<std::string>> Get(Family family, std::string_view key) const;
 
@@ -109,6 +122,7 @@ class Store {
   std::uint64_t DiskBytes(Family family) const;
 
  private:
+  friend class BulkFiles;
   struct Impl;
   explicit Store(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
