@@ -71,8 +71,11 @@ StatusOr<std::unique_ptr<Enumerator>> Enumerator::Prepare(const graph::Universe&
                                                           const EnumerateOptions& options) {
   RETURN_IF_ERROR(graph::Validate(universe));
   if (universe.outputs != graph::Outputs::kSingle) {
-    return base::InvalidArgument(fmt::format(
-        "universe {}: outputs: MULTIPLE is not enumerated; give SINGLE", universe.name));
+    return base::InvalidArgument(
+        fmt::format("universe {}: outputs: MULTIPLE is for `tenon enumerate` on one machine: rules "
+                    "are generated "
+                    "from SINGLE",
+                    universe.name));
   }
   const int size = LastLevel(universe, options);
   if (size < 1 || size > graph::kMaxOperatorsMax) {

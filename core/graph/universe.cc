@@ -117,6 +117,9 @@ Status Validate(const Universe& u) {
     return base::InvalidArgument(
         fmt::format("max_elements: {}; give 1 to {}", u.max_elements, kMaxElementsMax));
   }
+  if (u.semantics != Semantics::kTrue && u.outputs != Outputs::kMultiple) {
+    return base::InvalidArgument("semantics: TASO_AS_RELEASED goes with outputs: MULTIPLE");
+  }
   RETURN_IF_ERROR(ValidateInputs(u));
   return ValidateOperators(u);
 }

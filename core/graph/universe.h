@@ -20,6 +20,12 @@ enum class Outputs : std::uint8_t {
   kMultiple = 2,  // Graphs with any number of them.
 };
 
+// What operators mean. The numbers are persisted.
+enum class Semantics : std::uint8_t {
+  kTrue = 1,            // core/ops.
+  kTasoAsReleased = 2,  // worker/released/types.h: for comparison only.
+};
+
 struct Universe {
   struct Input {
     std::string name;
@@ -45,6 +51,7 @@ struct Universe {
   std::string name;
   std::string description;
   Outputs outputs = Outputs::kSingle;
+  Semantics semantics = Semantics::kTrue;
   int max_operators = 3;             // Constants count.
   std::int64_t max_elements = 1024;  // Of any tensor; larger results are not made.
   std::vector<Input> inputs;

@@ -224,6 +224,17 @@ StatusOr<graph::Universe> FromMessage(const v1::Universe& message) {
     default:
       return base::InvalidArgument("outputs: missing or unknown; give SINGLE or MULTIPLE");
   }
+  switch (message.semantics()) {
+    case v1::Universe::SEMANTICS_UNSPECIFIED:
+    case v1::Universe::TRUE:
+      out.semantics = graph::Semantics::kTrue;
+      break;
+    case v1::Universe::TASO_AS_RELEASED:
+      out.semantics = graph::Semantics::kTasoAsReleased;
+      break;
+    default:
+      return base::InvalidArgument("semantics: unknown; give TRUE or TASO_AS_RELEASED");
+  }
   out.max_operators = message.max_operators();
   out.max_elements = message.max_elements() == 0 ? kMaxElementsDefault : message.max_elements();
   for (int k = 0; k < message.input_size(); ++k) {
@@ -249,6 +260,9 @@ v1::Universe ToMessage(const graph::Universe& u) {
   message.set_description(u.description);
   message.set_outputs(u.outputs == graph::Outputs::kSingle ? v1::Universe::SINGLE
                                                            : v1::Universe::MULTIPLE);
+  if (u.semantics == graph::Semantics::kTasoAsReleased) {
+    message.set_semantics(v1::Universe::TASO_AS_RELEASED);
+  }
   message.set_max_operators(u.max_operators);
   message.set_max_elements(u.max_elements);
   for (const graph::Universe::Input& input : u.inputs) {
@@ -294,6 +308,7 @@ std::string CanonicalText(const graph::Universe& u) {
   std::string out =
       fmt::format("name: {}\ndescription: {}\noutputs: {}\n", Quote(u.name), Quote(u.description),
                   u.outputs == graph::Outputs::kSingle ? "SINGLE" : "MULTIPLE");
+  if (u.semantics == graph::Semantics::kTasoAsReleased) out += "semantics: TASO_AS_RELEASED\n";
   out += fmt::format("max_operators: {}\nmax_elements: {}\n", u.max_operators, u.max_elements);
   for (const graph::Universe::Input& input : u.inputs) {
     out += fmt::format("input {{ name: {} kind: {} shape: [{}] }}\n", Quote(input.name),

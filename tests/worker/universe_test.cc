@@ -24,7 +24,8 @@ std::string ErrorOf(const std::string& text) {
 }
 
 TEST(UniverseTest, BuiltinsAreReadAndNamed) {
-  EXPECT_THAT(BuiltinUniverseNames(), ElementsAre("conv", "matrix", "transformer"));
+  EXPECT_THAT(BuiltinUniverseNames(),
+              ElementsAre("conv", "matrix", "taso-as-released", "transformer"));
   for (const std::string& name : BuiltinUniverseNames()) {
     const auto u = LoadUniverse(name);
     ASSERT_TRUE(u.ok()) << u.status();
@@ -48,6 +49,18 @@ TEST(UniverseTest, CanonicalTextReadsBackAndIsItsOwnCanonicalText) {
     ASSERT_TRUE(message.ok()) << message.status();
     EXPECT_EQ(*message, *u);
   }
+}
+
+TEST(UniverseTest, OtherSemanticsGoWithAnyNumberOfOutputs) {
+  const std::string rest = std::string(kInput) + kRelu + "semantics: TASO_AS_RELEASED ";
+  EXPECT_THAT(ErrorOf(kHead + rest), HasSubstr("goes with outputs: MULTIPLE"));
+  std::string head = kHead;
+  head.replace(head.find("SINGLE"), 6, "MULTIPLE");
+  const auto u = ParseUniverse(head + rest, "u");
+  ASSERT_TRUE(u.ok()) << u.status();
+  EXPECT_EQ(u->semantics, graph::Semantics::kTasoAsReleased);
+  EXPECT_THAT(CanonicalText(*u), HasSubstr("outputs: MULTIPLE\nsemantics: TASO_AS_RELEASED\n"));
+  EXPECT_THAT(ErrorOf(head + rest + "semantics: 9 "), HasSubstr("semantics"));
 }
 
 // The text vector of docs/formats/universe.md.
