@@ -263,17 +263,21 @@ StatusOr<TermId> TermTable::FromGraph(const Graph& g, NodeId root, std::span<con
 
 std::string TermTable::Print(TermId id) const {
   if (is_input(id)) return inputs_[static_cast<std::size_t>(id)].name;
+  return Print(op(id), operands(id));
+}
+
+std::string TermTable::Print(const ops::Operator& op, std::span<const TermId> operands) const {
   std::vector<std::string> parts;
-  for (TermId o : operands(id)) parts.push_back(Print(o));
+  for (TermId o : operands) parts.push_back(Print(o));
   const base::Symbols none;
-  const std::vector<ops::Attr> attrs = ops::AttrsOf(op(id));
+  const std::vector<ops::Attr> attrs = ops::AttrsOf(op);
   const std::vector<ops::Attr> defaults =
-      ops::AttrsOf(*ops::OperatorByWireId(ops::InfoOf(op(id)).wire_id));
+      ops::AttrsOf(*ops::OperatorByWireId(ops::InfoOf(op).wire_id));
   for (std::size_t k = 0; k < attrs.size(); ++k) {
     if (attrs[k].value == defaults[k].value) continue;
     parts.push_back(fmt::format("{}={}", attrs[k].name, PrintValue(attrs[k].value, none)));
   }
-  return fmt::format("{}({})", ops::NameOf(op(id)), fmt::join(parts, ", "));
+  return fmt::format("{}({})", ops::NameOf(op), fmt::join(parts, ", "));
 }
 
 std::size_t TermTable::memory_bytes() const {

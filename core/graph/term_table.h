@@ -92,6 +92,8 @@ class TermTable {
   // "MatMul(Transpose(a, perm=[1,0]), b)": the operands, then the attributes that differ from their
   // defaults.
   std::string Print(TermId id) const;
+  // The same for an operator on terms, which need not be a term.
+  std::string Print(const ops::Operator& op, std::span<const TermId> operands) const;
 
   // Of all tables together, for memory limits.
   std::size_t memory_bytes() const;

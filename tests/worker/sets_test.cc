@@ -170,5 +170,85 @@ TEST(SetsTest, GraphsAndClassesAreThoseOfASlowReference) {
   }
 }
 
+// What single-output enumeration finds, combined by hand: of two operators a graph with two outputs
+// is any pair of graphs of one, and computes what its outputs do, in any order.
+TEST(SetsTest, OfTrueSemanticsTheyAreSetsOfSingleOutputGraphs) {
+  graph::Universe u = Load("matrix");
+  const auto single = Enumerate(u, {.max_operators = 2});
+  ASSERT_TRUE(single.ok()) << single.status();
+  const TermId inputs = single->table.input_count();
+  const auto size = static_cast<TermId>(single->table.size());
+  std::vector<int> function(std::size_t(size), -1);
+  int functions = 0;
+  for (std::size_t c = 0; c < single->class_count(); ++c, ++functions) {
+    for (const TermId id : single->members(c)) function[std::size_t(id)] = functions;
+  }
+  for (int& f : function) f = f < 0 ? functions++ : f;
+  std::map<std::multiset<int>, std::set<test::GraphText>> classes;
+  std::uint64_t pairs = 0;
+  for (TermId a = inputs; a < size; ++a) {
+    classes[{function[std::size_t(a)]}].insert({single->table.Print(a)});
+    for (TermId b = inputs; b < a && single->table.term_size(a) == 1; ++b, ++pairs) {
+      test::GraphText text{single->table.Print(a), single->table.Print(b)};
+      std::sort(text.begin(), text.end());
+      classes[{function[std::size_t(a)], function[std::size_t(b)]}].insert(text);
+    }
+  }
+  std::set<std::set<test::GraphText>> shared;
+  for (const auto& [functions_of, members] : classes) {
+    if (members.size() > 1) shared.insert(members);
+  }
+  u.outputs = graph::Outputs::kMultiple;
+  for (const std::uint32_t shards : {1u, 4u}) {
+    const Walked walked = Enumerated(u, {.max_operators = 2, .shards = shards});
+    EXPECT_THAT(walked.found.graphs_by_size, ElementsAre(42, 1116 + pairs));
+    EXPECT_THAT(walked.found.sequences_by_size, ElementsAre(42, 1116 + 2 * pairs));
+    EXPECT_THAT(walked.found.outputs_by_size[1], ElementsAre(1116, pairs));
+    EXPECT_EQ(walked.found.classes, classes.size());
+    EXPECT_EQ(walked.classes, shared);
+  }
+}
+
+// Three operators with shared operands; operators of three operands in the walk of four.
+TEST(SetsTest, TheWalkVisitsEveryClosedSetOnce) {
+  const std::uint64_t fingerprints[] = {1, 2, 4, 8, 16, 32, 64};
+  NodeTable nodes(false);
+  const std::vector<std::vector<ResultNumber>> operands = {{},     {},        {},       {0},
+                                                           {0, 2}, {0, 2, 4}, {6, 8, 0}};
+  const int closure[] = {1, 1, 1, 2, 3, 4, 5};
+  for (std::size_t k = 0; k < operands.size(); ++k) {
+    nodes.Add({.fingerprints = {&fingerprints[k], 1},
+               .operands = operands[k],
+               .closure_size = closure[k]});
+  }
+  nodes.CompleteLevel();
+  std::set<std::set<NodeNumber>> want, visited;
+  for (unsigned mask = 0; mask < 1u << operands.size(); ++mask) {
+    std::set<NodeNumber> set;
+    bool closed = true;
+    for (std::size_t k = 0; k < operands.size(); ++k) {
+      if ((mask >> k & 1) == 0) continue;
+      set.insert(NodeNumber(k));
+      for (const ResultNumber r : operands[k]) closed = closed && (mask >> (r / 2) & 1) != 0;
+    }
+    if (closed) want.insert(set);
+  }
+  nodes.Walk(kSetMax, [&](const WalkFrame& frame) {
+    const ClosedSet& set = frame.set;
+    const auto end = set.node.begin() + set.size;
+    EXPECT_TRUE(visited.emplace(set.node.begin(), end).second);
+    std::uint64_t sum = 0;
+    int outputs = 0;
+    set.ForEachOutput([&](ResultNumber r) {
+      sum += nodes.fingerprint(r);
+      ++outputs;
+    });
+    EXPECT_EQ(set.sum, sum);
+    EXPECT_EQ(set.outputs, outputs);
+    return true;
+  });
+  EXPECT_EQ(visited, want);
+}
+
 }  // namespace
 }  // namespace tenon::worker

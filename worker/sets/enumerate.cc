@@ -15,6 +15,7 @@
 
 #include "core/base/check.h"
 #include "worker/released/nodes.h"
+#include "worker/sets/terms.h"
 
 namespace tenon::worker {
 namespace {
@@ -63,8 +64,15 @@ struct Taken {
 
 StatusOr<std::unique_ptr<SetSource>> SourceOf(const graph::Universe& universe,
                                               const EnumerateOptions& options) {
-  ASSIGN_OR_RETURN(auto nodes, released::Nodes::Make(universe, options.seed));
-  return std::unique_ptr<SetSource>(std::move(nodes));
+  switch (universe.semantics) {
+    case graph::Semantics::kTrue:
+      return std::unique_ptr<SetSource>(std::make_unique<Terms>(universe, options.seed));
+    case graph::Semantics::kTasoAsReleased: {
+      ASSIGN_OR_RETURN(auto nodes, released::Nodes::Make(universe, options.seed));
+      return std::unique_ptr<SetSource>(std::move(nodes));
+    }
+  }
+  return base::Internal("a universe of no semantics");
 }
 
 }  // namespace
@@ -89,10 +97,9 @@ StatusOr<std::unique_ptr<SetEnumerator>> SetEnumerator::Prepare(const graph::Uni
   }
   if (options.shards < 1) return base::InvalidArgument("0 shards; give at least one");
   if (options.mode == Mode::kCanonical) {
-    return base::InvalidArgument(fmt::format(
-        "universe {}: canonical mode is for single outputs and true semantics; enumerate it "
-        "exhaustively",
-        universe.name));
+    return base::InvalidArgument(
+        fmt::format("universe {}: canonical mode is for single outputs; enumerate it exhaustively",
+                    universe.name));
   }
   ASSIGN_OR_RETURN(e->source_, SourceOf(universe, options));
   for (int level = 1;; ++level) {
