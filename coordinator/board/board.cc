@@ -19,7 +19,7 @@ namespace {
 
 // Of shards that nobody asked for: some tenths of a second of work, and no more of them than a
 // coordinator hands out without being what all wait for.
-constexpr double kGraphsPerShard = 16'384;
+constexpr double kGraphsPerShard = 131'072;
 constexpr std::uint32_t kGuessedShardsMax = 16'384;
 
 std::optional<std::uint64_t> NumberOf(std::string_view digits) {
@@ -48,11 +48,7 @@ std::string ReferenceOf(const JobSpec& spec) {
 
 std::uint32_t BucketBitsFor(const JobSpec& spec, std::size_t stores) {
   const int spread = static_cast<int>(std::bit_width(stores - 1));
-  if (spec.max_operators <= 3) return static_cast<std::uint32_t>(spread);
-  // As many as there are parts to collect, so that a part has one.
-  const std::uint32_t parts = std::clamp(ShardsFor(spec) / kShardsPerPart, 1U, kPartsMax);
-  return static_cast<std::uint32_t>(
-      std::max({spread, 6, static_cast<int>(std::bit_width(parts - 1))}));
+  return static_cast<std::uint32_t>(spec.max_operators <= 3 ? spread : std::max(spread, 6));
 }
 
 }  // namespace

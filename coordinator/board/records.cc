@@ -270,6 +270,7 @@ StatusOr<convert::ProofVerdict> DecodeVerdict(std::string_view bytes) {
 // Enough to spread, few enough that what each part needs of the levels below costs little beside
 // it.
 std::uint32_t PartsOf(const StartRecord& start) {
+  constexpr std::uint32_t kShardsPerPart = 16, kPartsMax = 1024;
   const std::uint32_t buckets = std::uint32_t{1} << start.bucket_bits;
   return std::clamp<std::uint32_t>(start.shards / kShardsPerPart, 1, std::min(buckets, kPartsMax));
 }

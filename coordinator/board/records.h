@@ -50,9 +50,6 @@ struct StatusRecord {
   friend bool operator==(const StatusRecord&, const StatusRecord&) = default;
 };
 
-// A part of the collection for so many shards, of at most so many.
-inline constexpr std::uint32_t kShardsPerPart = 16, kPartsMax = 1024;
-
 // In how many parts, ranges of buckets of one length, the classes are collected. Persistent: parts
 // that were collected before a restart are joined with those after it.
 std::uint32_t PartsOf(const StartRecord& start);
