@@ -277,6 +277,7 @@ class Board {
                         Milliseconds cpu, Now now);
   Status RecordVerdicts(JobEntry& job, std::span<const std::string> rules,
                         std::span<const convert::ProofVerdict> verdicts);
+  StatusOr<std::optional<convert::ProofVerdict>> KnownToEveryone(const std::string& rule) const;
   StatusOr<std::optional<convert::ProofVerdict>> Known(std::uint64_t job,
                                                        const std::string& rule) const;
 

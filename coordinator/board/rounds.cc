@@ -134,17 +134,30 @@ Status Board::CompleteProofs(JobEntry& job, const TaskKey& key, const convert::P
   return OkStatus();
 }
 
+namespace {
+
+// Whether no other verifier of the same semantics can say something else: a certificate shows a
+// proof, and a counterexample a refutation. What one verifier could not decide, the next may.
+bool StaysTrue(const convert::ProofVerdict& verdict) {
+  if (!verdict.repeatable) return false;
+  if (verdict.kind == convert::VerdictKind::kProved) return !verdict.certificate.empty();
+  return verdict.kind == convert::VerdictKind::kRefuted;
+}
+
+}  // namespace
+
 Status Board::RecordVerdicts(JobEntry& job, std::span<const std::string> rules,
                              std::span<const convert::ProofVerdict> verdicts) {
   store::Batch batch;
   for (std::size_t k = 0; k < rules.size(); ++k) {
     const std::string bytes = Encode(verdicts[k]);
     batch.Put(store::Family::kVerdicts, JobVerdictKey(job.number, rules[k]), bytes);
-    if (!verdicts[k].repeatable) continue;
+    if (!StaysTrue(verdicts[k])) continue;
+    ASSIGN_OR_RETURN(const auto before, KnownToEveryone(rules[k]));
+    if (before) continue;
     const std::string shared =
         VerdictKey(options_.semantics_version, options_.budget_scale, rules[k]);
-    ASSIGN_OR_RETURN(const auto before, journal_.Get(store::Family::kVerdicts, shared));
-    if (!before) batch.Put(store::Family::kVerdicts, shared, bytes);
+    batch.Put(store::Family::kVerdicts, shared, bytes);
   }
   RETURN_IF_ERROR(journal_.Write(batch));
   for (std::size_t k = 0; k < rules.size(); ++k) {
@@ -157,17 +170,24 @@ Status Board::RecordVerdicts(JobEntry& job, std::span<const std::string> rules,
   return OkStatus();
 }
 
+StatusOr<std::optional<convert::ProofVerdict>> Board::KnownToEveryone(
+    const std::string& rule) const {
+  const std::string key = VerdictKey(options_.semantics_version, options_.budget_scale, rule);
+  ASSIGN_OR_RETURN(const auto bytes, journal_.Get(store::Family::kVerdicts, key));
+  if (!bytes) return std::optional<convert::ProofVerdict>();
+  ASSIGN_OR_RETURN(convert::ProofVerdict verdict, DecodeVerdict(*bytes));
+  // Older coordinators kept more.
+  if (!StaysTrue(verdict)) return std::optional<convert::ProofVerdict>();
+  return std::optional(std::move(verdict));
+}
+
 StatusOr<std::optional<convert::ProofVerdict>> Board::Known(std::uint64_t job,
                                                             const std::string& rule) const {
-  for (const std::string& key :
-       {JobVerdictKey(job, rule),
-        VerdictKey(options_.semantics_version, options_.budget_scale, rule)}) {
-    ASSIGN_OR_RETURN(const auto bytes, journal_.Get(store::Family::kVerdicts, key));
-    if (!bytes) continue;
-    ASSIGN_OR_RETURN(convert::ProofVerdict verdict, DecodeVerdict(*bytes));
-    return std::optional(std::move(verdict));
-  }
-  return std::optional<convert::ProofVerdict>();
+  ASSIGN_OR_RETURN(const auto bytes,
+                   journal_.Get(store::Family::kVerdicts, JobVerdictKey(job, rule)));
+  if (!bytes) return KnownToEveryone(rule);
+  ASSIGN_OR_RETURN(convert::ProofVerdict verdict, DecodeVerdict(*bytes));
+  return std::optional(std::move(verdict));
 }
 
 StatusOr<std::string> Board::Certificate(std::uint64_t job, const std::string& rule) const {

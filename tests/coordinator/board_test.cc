@@ -95,6 +95,7 @@ class BoardTest : public testing::Test {
     convert::ProofVerdict v;
     v.kind = rule.ends_with('!') ? VerdictKind::kRefuted : VerdictKind::kProved;
     v.repeatable = true;
+    if (v.kind == VerdictKind::kProved) v.certificate = "why " + rule;
     return v;
   }
   StatusOr<bool> Complete(const convert::Lease& lease, std::string node) {
@@ -610,6 +611,37 @@ TEST_F(BoardTest, VerdictsAreKnownAfterARestartAndToOtherJobs) {
   const auto fresh = Lease("v", 8);
   ASSERT_THAT(fresh, SizeIs(1));
   EXPECT_THAT(std::get<convert::ProofTask>(fresh[0].task.work).rules, ElementsAre("odd"));
+}
+
+// A verifier of an older version made no certificates, and gave up where a newer one does not. Once
+// its verdicts were kept for everyone, and every later job went without these rules.
+TEST_F(BoardTest, WhatAnotherVerifierMaySayOtherwiseIsAskedAgainByTheNextJob) {
+  const std::vector<std::string> rules = {"certified", "bare", "unproved", "false!"};
+  const std::uint64_t job = ToReducing(Submit("a"));
+  ASSERT_TRUE(board_->BeginRound(job, rules).ok());
+  const auto lease = Lease("v", 8);
+  ASSERT_THAT(lease, SizeIs(1));
+  convert::Complete c = Result(lease[0], "v");
+  auto& verdicts = std::get<convert::ProofResult>(c.result).verdicts;
+  verdicts[1].certificate.clear();
+  verdicts[2].kind = VerdictKind::kUnproved;
+  verdicts[2].certificate.clear();
+  ASSERT_TRUE(*board_->Complete(c, Time()));
+  EXPECT_EQ(*board_->Certificate(job, "certified"), "why certified");
+  ASSERT_TRUE(board_->Finish(job, {}, Time()).ok());
+
+  const std::uint64_t other = ToReducing(Submit("b"));
+  ASSERT_TRUE(board_->BeginRound(other, rules).ok());
+  const auto fresh = Lease("v", 8);
+  ASSERT_THAT(fresh, SizeIs(1));
+  EXPECT_THAT(std::get<convert::ProofTask>(fresh[0].task.work).rules,
+              ElementsAre("bare", "unproved"));
+  EXPECT_EQ(*board_->Certificate(other, "certified"), "why certified");
+  ASSERT_TRUE(*Complete(fresh[0], "v"));
+  EXPECT_THAT(*board_->RoundResult(other),
+              ElementsAre(VerdictKind::kProved, VerdictKind::kProved, VerdictKind::kProved,
+                          VerdictKind::kRefuted));
+  EXPECT_EQ(*board_->Certificate(other, "bare"), "why bare");
 }
 
 TEST_F(BoardTest, JobsWaitForStoresAndFollowTheirAddresses) {
