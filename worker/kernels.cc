@@ -1,10 +1,11 @@
-// Three engines cover what universes use most; everything else runs the definition itself.
+// Four engines cover what universes use most; everything else runs the definition itself.
 //
 // *Gather* for operators that only move elements: its table is read off the definition, by applying
 // the operator once to elements that carry their own numbers. *Pointwise* with index tables where
 // shapes broadcast. *Bilinear* for MatMul and Conv: for each output element the list of pairs to be
 // multiplied and summed; products mod 2^61 - 1 are below 2^122, so 32 of them are summed in 128
-// bits before a reduction. All lanes of an element share one pass over the tables.
+// bits before a reduction. *Windows* for pools whose divisor is a constant: the list of elements of
+// each. All lanes of an element share one pass over the tables.
 #include "worker/kernels.h"
 
 #include <algorithm>
@@ -86,7 +87,7 @@ StatusOr<Plan> Plan::For(const ops::Operator& op, std::span<const graph::Extents
     pointwise(Kind::kRelu);
   } else if (ops::InfoOf(op).nature == ops::Nature::kMovement) {
     RETURN_IF_ERROR(plan.MakeGather(op));
-  } else if (!plan.MakeBilinear(op)) {
+  } else if (!plan.MakeBilinear(op) && !plan.MakeWindows(op)) {
     plan.kind_ = Kind::kGeneric;
   }
   return plan;
@@ -215,6 +216,44 @@ bool Plan::MakeBilinear(const ops::Operator& op) {
   return true;
 }
 
+bool Plan::MakeWindows(const ops::Operator& op) {
+  const auto each_window = [&](const auto& pool) {
+    const graph::Extents& image = operand_extents_[0];
+    const auto position = [&](std::size_t axis, std::int64_t at, std::int64_t k) {
+      return at * pool.strides[int(axis)].constant() + k - pool.pads[int(axis)].constant();
+    };
+    graph::Extents at = graph::Extents::Filled(4, 0);
+    for (uint32_t e = 0; e < elements_; ++e) {
+      start_.push_back(uint32_t(left_.size()));
+      for (std::int64_t r = 0; r < pool.kernel_shape[0].constant(); ++r) {
+        for (std::int64_t c = 0; c < pool.kernel_shape[1].constant(); ++c) {
+          const std::int64_t h = position(0, at[2], r), w = position(1, at[3], c);
+          if (h < 0 || h >= image[2] || w < 0 || w >= image[3]) continue;
+          left_.push_back(uint32_t(((at[0] * image[1] + at[1]) * image[2] + h) * image[3] + w));
+        }
+      }
+      for (int a = 3; a >= 0 && ++at[a] == output_extents_[a]; --a) at[a] = 0;
+    }
+    start_.push_back(uint32_t(left_.size()));
+  };
+  if (const auto* average = std::get_if<ops::AveragePool>(&op)) {
+    const bool padded = std::any_of(average->pads.begin(), average->pads.end(),
+                                    [](const ops::Size& p) { return !p.is_constant(0); });
+    if (padded && average->count_include_pad != 1) return false;
+    kind_ = Kind::kAverage;
+    sign_free_ = true;
+    scale_ = eval::FromFraction(
+        1, average->kernel_shape[0].constant() * average->kernel_shape[1].constant());
+    each_window(*average);
+    return true;
+  }
+  const auto* maximum = std::get_if<ops::MaxPool>(&op);
+  if (maximum == nullptr) return false;
+  kind_ = Kind::kMaximum;
+  each_window(*maximum);
+  return true;
+}
+
 Status Plan::Run(std::span<const Value> operands, MutableValue out) const {
   switch (kind_) {
     case Kind::kGather:
@@ -242,10 +281,46 @@ Status Plan::Run(std::span<const Value> operands, MutableValue out) const {
     case Kind::kBilinear:
       RunBilinear(operands, out);
       return OkStatus();
+    case Kind::kAverage:
+      RunAverage(operands[0], out);
+      return OkStatus();
+    case Kind::kMaximum:
+      RunMaximum(operands[0], out);
+      return OkStatus();
     case Kind::kGeneric:
       return RunGeneric(operands, out);
   }
   return OkStatus();
+}
+
+void Plan::RunAverage(Value image, MutableValue out) const {
+  for (size_t e = 0; e < elements_; ++e) {
+    for (size_t l = 0; l < kLanes; ++l) {
+      uint64_t sum = 0;
+      double approx = 0;
+      for (size_t t = start_[e]; t < start_[e + 1]; ++t) {
+        sum = Add(sum, image.residue[left_[t] * kLanes + l]);
+        approx += image.approx[left_[t] * kLanes + l];
+      }
+      out.residue[e * kLanes + l] = Mul(sum, scale_.residue);
+      out.approx[e * kLanes + l] = approx * scale_.approx;
+    }
+  }
+}
+
+// The first of equal ones, as the definition has it; every window has an element of the image.
+void Plan::RunMaximum(Value image, MutableValue out) const {
+  for (size_t e = 0; e < elements_; ++e) {
+    for (size_t l = 0; l < kLanes; ++l) {
+      size_t best = left_[start_[e]] * kLanes + l;
+      for (size_t t = start_[e] + 1; t < start_[e + 1]; ++t) {
+        const size_t at = left_[t] * kLanes + l;
+        if (image.approx[at] > image.approx[best]) best = at;
+      }
+      out.residue[e * kLanes + l] = image.residue[best];
+      out.approx[e * kLanes + l] = image.approx[best];
+    }
+  }
 }
 
 void Plan::RunGather(std::span<const Value> operands, MutableValue out) const {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/base/status.h"
+#include "core/eval/exact.h"
 #include "core/graph/type.h"
 #include "core/ops/operator.h"
 
@@ -57,14 +58,19 @@ class Plan {
     kRelu,
     kBilinear,  // Sums of products of an element of operand 0 and one of operand 1, then the
                 // epilogue.
+    kAverage,   // Sums over windows of an image, times scale_.
+    kMaximum,   // Maxima of windows.
     kGeneric,
   };
   void RunGather(std::span<const Value> operands, MutableValue out) const;
   void RunBinary(Value a, Value b, MutableValue out) const;
   void RunBilinear(std::span<const Value> operands, MutableValue out) const;
+  void RunAverage(Value image, MutableValue out) const;
+  void RunMaximum(Value image, MutableValue out) const;
   Status RunGeneric(std::span<const Value> operands, MutableValue out) const;
   Status MakeGather(const ops::Operator& op);
   bool MakeBilinear(const ops::Operator& op);
+  bool MakeWindows(const ops::Operator& op);
 
   Kind kind_ = Kind::kGeneric;
   bool sign_free_ = false;
@@ -72,8 +78,10 @@ class Plan {
   std::uint32_t elements_ = 0;          // Of the output.
   std::vector<std::uint32_t> operand_;  // kGather: which operand, kZero: none.
   std::vector<std::uint32_t> left_, right_;
-  std::vector<std::uint32_t> start_;  // kBilinear: the products of output e are start_[e]..[e+1].
-  std::vector<std::uint32_t> bias_;   // kBilinear: the element of operand bias_operand_ to add.
+  // kBilinear: the products of output e are start_[e]..[e+1]. Of windows: its elements.
+  std::vector<std::uint32_t> start_;
+  eval::Exact scale_;                // kAverage.
+  std::vector<std::uint32_t> bias_;  // kBilinear: the element of operand bias_operand_ to add.
   int bias_operand_ = -1;
   int residual_operand_ = -1;
   ops::Operator op_;  // kGeneric.

@@ -135,6 +135,37 @@ TEST(KernelsTest, ConvolutionsOfAllKindsAgree) {
   }
 }
 
+TEST(KernelsTest, PoolsOfAllKindsAgree) {
+  int checked = 0;
+  for (const auto& numbers : std::vector<std::vector<std::int64_t>>{
+           {3, 3, 1, 1, 1, 1, 1, 1}, {2, 3, 2, 1, 0, 2, 1, 0}, {2, 2, 1, 2, 0, 0, 0, 0}}) {
+    const auto pool = [&](auto p) -> ops::Operator {
+      p.kernel_shape = {ops::Size(numbers[0]), ops::Size(numbers[1])};
+      p.strides = {ops::Size(numbers[2]), ops::Size(numbers[3])};
+      p.pads = {ops::Size(numbers[4]), ops::Size(numbers[5]), ops::Size(numbers[6]),
+                ops::Size(numbers[7])};
+      return p;
+    };
+    ops::AveragePool with_padding;
+    with_padding.count_include_pad = 1;
+    const bool padded = numbers[4] + numbers[5] + numbers[6] + numbers[7] > 0;
+    for (const auto& [op, fast] :
+         std::vector<std::pair<ops::Operator, bool>>{{pool(ops::MaxPool()), true},
+                                                     {pool(with_padding), true},
+                                                     {pool(ops::AveragePool()), !padded}}) {
+      test::Sample sample{op, {{2, 3, 5, 6}}, {}};
+      const std::vector<graph::Shape> shapes{graph::ToShape(sample.operands[0])};
+      base::Symbols none;
+      const auto inferred = graph::InferShape(op, shapes, none);
+      ASSERT_TRUE(inferred.ok()) << inferred.status();
+      sample.output = graph::Concrete(inferred->shape);
+      bool generic = fast;
+      EXPECT_TRUE(Agrees(sample, std::uint64_t(++checked), generic)) << sample.Text();
+      EXPECT_EQ(generic, !fast) << sample.Text();
+    }
+  }
+}
+
 TEST(KernelsTest, LongSumsAreReducedInTime) {
   // 200 products of numbers just below the prime: 32 of them fit 128 bits.
   const graph::Extents a{1, 200}, b{200, 1}, out{1, 1};
