@@ -186,6 +186,33 @@ TEST(EnumerateTest, ConvClassesAreExactlyTheEqualPairs) {
   ExpectClassesAreTheEqualPairs(Load("conv"), 2);
 }
 
+TEST(EnumerateTest, TasoCountsAreTheSameForAnyShardsAndSeed) {
+  const graph::Universe u = Load("taso");
+  for (const EnumerateOptions& options : {EnumerateOptions{.max_operators = 2},
+                                          {.max_operators = 2, .shards = 5, .seed = 20261130}}) {
+    const Enumeration e = Enumerated(u, options);
+    EXPECT_THAT(e.graphs_by_size, ElementsAre(788, 45121));
+    EXPECT_EQ(e.classes, 20265u);
+    EXPECT_EQ(e.equivalent_pairs, 95134u);
+  }
+}
+
+TEST(EnumerateTest, TasoUniverseShowsItsAxioms) {
+  const Enumeration e = Enumerated(Load("taso"), {.max_operators = 2});
+  const std::string same = ", pads=[1,1,1,1])", pool = ", kernel_shape=[3,3], pads=[1,1,1,1]";
+  EXPECT_TRUE(Equal(e, "Transpose(Transpose(x1))", "x1"));
+  EXPECT_TRUE(Equal(e, "MatMul(x1, Eye(size=4))", "x1"));
+  EXPECT_TRUE(Equal(e, "Conv(i1, ConvIdentity(channels=4, kernel_shape=[3,3])" + same, "i1"));
+  EXPECT_TRUE(Equal(e, "Conv(i1, PoolKernel(channels=4, kernel_shape=[3,3])" + same,
+                    "AveragePool(i1" + pool + ", count_include_pad=1)"));
+  EXPECT_TRUE(
+      Equal(e, "Relu(Conv(i1, w4" + same + ")", "Conv(i1, w4, pads=[1,1,1,1], activation=relu)"));
+  EXPECT_TRUE(Equal(e, "Conv(i1, Enlarge(v1)" + same, "Conv(i1, v1)"));
+  EXPECT_TRUE(Equal(e, "Relu(MaxPool(i1" + pool + "))", "MaxPool(Relu(i1)" + pool + ")"));
+  EXPECT_FALSE(Equal(e, "Relu(AveragePool(i1" + pool + ", count_include_pad=1))",
+                     "AveragePool(Relu(i1)" + pool + ", count_include_pad=1)"));
+}
+
 TEST(EnumerateTest, ConvUniverseShowsTheTextbookRewrites) {
   const Enumeration e = Enumerated(Load("conv"), {.shards = 2});
   const std::string pad = ", pads=[1,1,1,1]";

@@ -25,7 +25,7 @@ std::string ErrorOf(const std::string& text) {
 
 TEST(UniverseTest, BuiltinsAreReadAndNamed) {
   EXPECT_THAT(BuiltinUniverseNames(),
-              ElementsAre("conv", "matrix", "taso-as-released", "transformer"));
+              ElementsAre("conv", "matrix", "taso", "taso-as-released", "transformer"));
   for (const std::string& name : BuiltinUniverseNames()) {
     const auto u = LoadUniverse(name);
     ASSERT_TRUE(u.ok()) << u.status();
