@@ -34,33 +34,45 @@ class Random {
   std::uint64_t state_;
 };
 
+// Each choice for the classes that it needs.
 class Try {
  public:
   explicit Try(const Problem& problem)
-      : problem_(problem), choice_(std::size_t(problem.num_classes), kNoNode) {}
+      : problem_(problem),
+        nodes_(std::size_t(problem.num_classes)),
+        choice_(std::size_t(problem.num_classes), kNoNode) {
+    for (std::size_t n = 0; n < problem.nodes.size(); ++n) {
+      nodes_[std::size_t(problem.nodes[n].eclass)].push_back(NodeId(n));
+    }
+  }
 
   std::optional<double> Best() {
-    From(0);
+    From(problem_.roots);
     return best_;
   }
 
  private:
-  void From(ClassId c) {
-    if (c == problem_.num_classes) {
+  // `open`: classes that are needed; some have a node.
+  void From(std::vector<ClassId> open) {
+    while (!open.empty() && choice_[std::size_t(open.back())] != kNoNode) open.pop_back();
+    if (open.empty()) {
       const std::optional<double> cost = Cost(problem_, choice_);
       if (cost && (!best_ || *cost < *best_)) best_ = cost;
       return;
     }
-    From(c + 1);  // Without one, too.
-    for (std::size_t n = 0; n < problem_.nodes.size(); ++n) {
-      if (problem_.nodes[n].eclass != c) continue;
-      choice_[std::size_t(c)] = NodeId(n);
-      From(c + 1);
+    const auto c = std::size_t(open.back());
+    for (const NodeId n : nodes_[c]) {
+      choice_[c] = n;
+      const std::vector<ClassId>& children = problem_.nodes[std::size_t(n)].children;
+      std::vector<ClassId> next = open;
+      next.insert(next.end(), children.begin(), children.end());
+      From(std::move(next));
     }
-    choice_[std::size_t(c)] = kNoNode;
+    choice_[c] = kNoNode;
   }
 
   const Problem& problem_;
+  std::vector<std::vector<NodeId>> nodes_;  // By class.
   Choice choice_;
   std::optional<double> best_;
 };
@@ -92,6 +104,14 @@ Problem RandomProblem(std::uint64_t seed, int classes) {
 }
 
 std::optional<double> BruteForce(const Problem& problem) { return Try(problem).Best(); }
+
+double ChoiceCount(const Problem& problem) {
+  std::vector<double> nodes(std::size_t(problem.num_classes), 0);
+  for (const Node& n : problem.nodes) ++nodes[std::size_t(n.eclass)];
+  double count = 1;
+  for (const double n : nodes) count *= std::max(1.0, n);
+  return count;
+}
 
 Problem MakeSynthetic(const Synthetic& s) {
   CHECK(s.classes >= 400 && s.variants + s.merged <= 0.8);

@@ -16,6 +16,8 @@ Problem RandomProblem(std::uint64_t seed, int classes);
 
 // The cheapest of all choices, each tried; nothing when none computes the roots.
 std::optional<double> BruteForce(const Problem& problem);
+// How many choices it tries, at most.
+double ChoiceCount(const Problem& problem);
 
 // What equality saturation makes of a tensor program: a long DAG with weights; `variants` of
 // classes, which lead to their class and back (as layouts and transposes do) and so close cycles;
