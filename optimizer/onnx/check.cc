@@ -10,6 +10,7 @@
 #include <exception>
 #include <queue>
 #include <unordered_map>
+#include <unordered_set>
 
 #include <fmt/core.h>
 #include <google/protobuf/io/coded_stream.h>
@@ -51,7 +52,8 @@ StatusOr<Definitions> Define(const GraphProto& graph) {
   Definitions out;
   for (const auto& v : graph.input()) {
     if (!out.emplace(v.name(), -1).second) {
-      return base::InvalidArgument(fmt::format("input '{}' is declared twice", v.name()));
+      return base::InvalidArgument(
+          fmt::format("input '{}' of the graph is declared twice", v.name()));
     }
   }
   std::unordered_set<std::string> initializers;
@@ -74,6 +76,23 @@ StatusOr<Definitions> Define(const GraphProto& graph) {
     }
   }
   return out;
+}
+
+Status CheckOutputs(const GraphProto& graph, const Definitions& defined) {
+  std::unordered_set<std::string> names;
+  for (const auto& v : graph.output()) {
+    if (!defined.contains(v.name())) {
+      return base::InvalidArgument(
+          fmt::format("output '{}' of the graph is not the output of a node", v.name()));
+    }
+    if (!names.insert(v.name()).second) {
+      return base::InvalidArgument(
+          fmt::format("output '{}' of the graph is declared twice; give the second one a name of "
+                      "its own, as the output of an Identity",
+                      v.name()));
+    }
+  }
+  return OkStatus();
 }
 
 // A value on a cycle among the nodes that were not placed.
@@ -204,12 +223,7 @@ Status SortNodes(GraphProto& graph) {
       ++missing[std::size_t(k)];
     }
   }
-  for (const auto& v : graph.output()) {
-    if (!defined.contains(v.name())) {
-      return base::InvalidArgument(
-          fmt::format("output '{}' of the graph is not the output of a node", v.name()));
-    }
-  }
+  RETURN_IF_ERROR(CheckOutputs(graph, defined));
   // Of the nodes that may come next, the first of the file does.
   std::priority_queue<int, std::vector<int>, std::greater<>> ready;
   for (std::size_t k = 0; k < count; ++k) {

@@ -81,6 +81,18 @@ def twice_defined(model):
     model.graph.output[0].name = "y"
 
 
+def output_twice(model):
+    model.graph.output.append(model.graph.output[0])
+
+
+def input_twice(model):
+    model.graph.input.append(model.graph.input[0])
+
+
+def input_defined(model):
+    model.graph.input.append(tensor("y", [2, 3]))
+
+
 def output_unknown(model):
     model.graph.output[0].name = "nobody"
 
@@ -122,7 +134,8 @@ def main():
     }
     for change in (cyclic, missing_initializer, absurd_dims, absurd_initializer,
                    negative_initializer, short_initializer, external_missing, external_outside,
-                   twice_defined, output_unknown, no_graph, misfit, zero_stride):
+                   twice_defined, output_twice, input_twice,
+                   input_defined, output_unknown, no_graph, misfit, zero_stride):
         files[change.__name__] = changed(change)
     newer = good()
     newer.opset_import[0].version = 9999

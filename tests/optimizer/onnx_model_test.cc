@@ -322,9 +322,25 @@ TEST(BadModelTest, EachIsOneLineThatNamesTheFile) {
     EXPECT_NE(model.status().code(), absl::StatusCode::kInternal) << message;
     ++bad;
   }
-  EXPECT_GE(bad, 15);
+  EXPECT_GE(bad, 18);
   EXPECT_EQ(Import(folder / "nowhere.onnx").status().code(), absl::StatusCode::kNotFound);
   EXPECT_FALSE(Import(folder.path()).ok());
+}
+
+// Two graph outputs of one name were taken in and could not be written: that was an internal error.
+TEST(BadModelTest, NamesOfTwoThingsAreRefusedByName) {
+  testing::TempFolder folder;
+  test::RunScript("e2e/bad_models.py", {folder.path()});
+  const std::pair<const char*, const char*> cases[] = {
+      {"output_twice", "output 'z' of the graph is declared twice"},
+      {"input_twice", "input 'x' of the graph is declared twice"},
+      {"input_defined", "node 'product' (MatMul): output 'y' is defined by another node, input"}};
+  for (const auto& [name, says] : cases) {
+    const auto model = Import(folder / (std::string(name) + ".onnx"));
+    ASSERT_FALSE(model.ok()) << name;
+    EXPECT_EQ(model.status().code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(base::Message(model.status()), HasSubstr(says));
+  }
 }
 
 // Every prefix, and every byte changed: an error or a model, never a crash.
