@@ -63,6 +63,63 @@ INSTANTIATE_TEST_SUITE_P(Zoo, NetworkTest,
                                            "mobilenet_v2", "bert_base"),
                          [](const auto& name) { return std::string(name.param); });
 
+// Models on which published optimizers gave wrong results, as they came out of the whole program,
+// on the inputs that show it, evaluated by something that is not ours.
+class KnownBugsTest : public ::testing::TestWithParam<const char*> {};
+
+RunResult Evaluate(const TempFolder& folder) {
+  return testing::Run({e2e::kPython, TENON_SOURCE_DIR "/tests/models/evaluate.py", folder.path()});
+}
+
+TEST_P(KnownBugsTest, EveryModelKeepsItsOutputs) {
+  const std::filesystem::path models = TENON_SOURCE_DIR "/tests/models/known_bugs";
+  TempFolder folder;
+  int tried = 0, cheaper = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(models)) {
+    if (!entry.is_directory()) continue;
+    const std::string name = entry.path().filename();
+    SCOPED_TRACE(name);
+    const std::string report = folder / (name + ".json");
+    const RunResult r =
+        Tenon({"optimize", entry.path() / "model.onnx", "-o", folder / (name + ".onnx"), "--pack",
+               e2e::PackPath("matrix"), "--pack", e2e::PackPath("conv"), "--search", GetParam(),
+               "--report", report});
+    ASSERT_EQ(r.exit_code, 0) << r.err;
+    const json written = json::parse(testing::ReadFile(report));
+    e2e::ExpectSound(written);
+    cheaper += written["cost_after_us"] < written["cost_before_us"] ? 1 : 0;
+    ++tried;
+  }
+  EXPECT_EQ(tried, 30);
+  EXPECT_GE(cheaper, 3);  // Rules were at work.
+  const RunResult values = Evaluate(folder);
+  EXPECT_EQ(values.exit_code, 0) << values.out << values.err;
+  EXPECT_THAT(values.out, ::testing::HasSubstr("30 models, 0 wrong"));
+}
+
+TEST(EvaluateTest, AWrongResultWouldBeSeen) {
+  TempFolder folder;
+  const RunResult made = testing::Run(
+      {e2e::kPython, "-c",
+       "import onnx, sys\n"
+       "bugs, out = sys.argv[1:]\n"
+       "m = onnx.load(bugs + '/negzero_add_zero/model.onnx')\n"  // Without the Add of 0.
+       "m.graph.node[2].input[0] = m.graph.node[0].output[0]\n"
+       "onnx.save(m, out + '/negzero_add_zero.onnx')\n"
+       "m = onnx.load(bugs + '/avgpool_cip_mixed/model.onnx')\n"
+       "m.graph.node[0].attribute.extend(m.graph.node[1].attribute)\n"
+       "del m.graph.node[0].attribute[:-len(m.graph.node[1].attribute)]\n"
+       "onnx.save(m, out + '/avgpool_cip_mixed.onnx')\n",
+       TENON_SOURCE_DIR "/tests/models/known_bugs", folder.path()});
+  ASSERT_EQ(made.exit_code, 0) << made.err;
+  const RunResult values = Evaluate(folder);
+  EXPECT_EQ(values.exit_code, 1);
+  EXPECT_THAT(values.out, ::testing::HasSubstr("2 models, 2 wrong")) << values.out << values.err;
+}
+
+INSTANTIATE_TEST_SUITE_P(Search, KnownBugsTest, ::testing::Values("backtrack", "eqsat"),
+                         [](const auto& name) { return std::string(name.param); });
+
 TEST(OptimizeTest, CtrlCWritesTheBestSoFar) {
   TempFolder folder;
   const std::string model = e2e::Zoo(folder, "resnet50_taso", "small");
