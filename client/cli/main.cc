@@ -1,6 +1,6 @@
 // tenon: one program for every role. This file is the table of contents: it reads the command line
 // into plain structs, calls one function of commands/ and turns what comes back into an exit code.
-// Only this file and parse_services.cc include CLI11.
+// Only this file, finite.h and the parse_*.cc include CLI11.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -15,6 +15,8 @@
 
 #include "client/cli/commands/commands.h"
 #include "client/cli/commands/optimize.h"
+#include "client/cli/finite.h"
+#include "client/cli/parse_gate.h"
 #include "client/cli/parse_services.h"
 
 namespace tenon::cli {
@@ -33,16 +35,6 @@ struct Parsed {
 constexpr const char* kExitCodes =
     "Exit codes: 0 done; 1 the answer is no; 2 wrong usage; 3 bad input; 4 the service is "
     "unreachable; 5 internal error.";
-
-// CLI11's ranges let "nan" through, which compares with nothing.
-CLI::Validator FiniteNumber() {
-  return CLI::Validator(
-      [](std::string& text) {
-        return std::isfinite(std::strtod(text.c_str(), nullptr)) ? std::string()
-                                                                 : "must be a finite number";
-      },
-      "");
-}
 
 // Two things that are to be written must not be one file; "-" is stdout.
 void RequireDistinct(const std::vector<std::pair<std::string, std::string>>& flags_and_paths) {
@@ -419,9 +411,14 @@ void AddOptimize(CLI::App& app, Parsed& parsed) {
   command->add_option("--seed", s.seed, "Of the random inputs of the comparison")
       ->capture_default_str();
   command->add_option("--report", o.report, "Write what was done as JSON, for `tenon explain`");
+  AddGate(*command, o.gate);
   AddJson(*command, parsed);
   command->callback([&parsed, options] {
-    RequireDistinct({{"-o", options->out}, {"--report", options->report}, {"--json", parsed.json}});
+    RequireDistinct({{"-o", options->out},
+                     {"--report", options->report},
+                     {"--junit", options->gate.junit},
+                     {"--markdown", options->gate.markdown},
+                     {"--json", parsed.json}});
     parsed.run = [&parsed, options](Context& c) {
       options->json = parsed.json;
       return OptimizeCommand(c, *options);

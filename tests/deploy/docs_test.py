@@ -12,7 +12,7 @@ import yaml
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 TENON = os.path.join(os.environ["TENON_BIN_DIR"], "tenon")
 GUIDES = ["docs/operators-guide.md", "docs/submitting-jobs.md", "docs/serving.md",
-          "deploy/kubernetes/README.md"]
+          "docs/optimizing.md", "deploy/kubernetes/README.md"]
 
 
 def read(path):

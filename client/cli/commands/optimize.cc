@@ -4,6 +4,7 @@
 #include "client/cli/commands/optimize.h"
 #include "client/cli/commands/packs.h"
 #include "client/cli/files.h"
+#include "optimizer/explain/gate.h"
 #include "optimizer/run/run.h"
 
 namespace tenon::cli {
@@ -48,13 +49,12 @@ void PrintSummary(const optimizer::Report& report, Console& console) {
   console.Print(fmt::format("  wrote  {} in {}", report.result, Duration(report.seconds)));
 }
 
-}  // namespace
-
-Outcome OptimizeCommand(Context& context, const OptimizeOptions& options) {
+Outcome Optimize(Context& context, const OptimizeOptions& options) {
   Console& console = context.console;
   RETURN_IF_ERROR(CheckWritable(options.out));
   if (!options.report.empty()) RETURN_IF_ERROR(CheckWritable(options.report));
   RETURN_IF_ERROR(CheckDeliverable(options.json));
+  ASSIGN_OR_RETURN(const optimizer::GateOptions thresholds, OpenGate(options.gate));
 
   ASSIGN_OR_RETURN(const std::vector<registry::PackFile> packs, ReadPacks(options, console));
   optimizer::RunHooks hooks;
@@ -79,7 +79,15 @@ Outcome OptimizeCommand(Context& context, const OptimizeOptions& options) {
   } else if (!options.json.empty()) {
     RETURN_IF_ERROR(WriteText(options.json, json));
   }
-  return ExitCode::kDone;
+  return Judge(context, options.gate, thresholds, result.report);
+}
+
+}  // namespace
+
+Outcome OptimizeCommand(Context& context, const OptimizeOptions& options) {
+  Outcome outcome = Optimize(context, options);
+  if (!outcome.ok()) ReportError(context, options.gate, options.model, outcome.status());
+  return outcome;
 }
 
 }  // namespace tenon::cli

@@ -6,6 +6,7 @@
 
 #include "client/cli/commands/commands.h"
 #include "client/cli/commands/connect.h"
+#include "client/cli/commands/gate.h"
 #include "optimizer/run/settings.h"
 
 namespace tenon::cli {
@@ -19,7 +20,9 @@ struct OptimizeOptions {
   double deadline_s = 0;  // Of the whole, on a server; 0: what the limits of time add up to.
   std::string report;
   std::string json;
+  GateFlags gate;
 };
+// The answer is no when a threshold of the gate is not met; everything is written all the same.
 // A stop ends the search; the best model so far is compared and written. A stop during the
 // comparison ends the command, and nothing is written.
 Outcome OptimizeCommand(Context& context, const OptimizeOptions& options);

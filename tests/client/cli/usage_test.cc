@@ -59,6 +59,11 @@ TEST(UsageTest, WrongUsageExitsWithTwoAndOneLineThatNamesTheHelp) {
       {{"optimize", "m.onnx", "-o", "o.onnx", "--report", "./o.onnx"}, "--report"},
       {{"optimize", "m.onnx", "-o", "o.onnx", "--search", "luck"}, "luck"},
       {{"optimize", "m.onnx", "-o", "o.onnx", "--time-limit", "-3"}, "--time-limit"},
+      {{"optimize", "m.onnx", "-o", "o.onnx", "--min-speedup", "fast"}, "--min-speedup"},
+      {{"optimize", "m.onnx", "-o", "o.onnx", "--min-speedup", "-1"}, "--min-speedup"},
+      {{"optimize", "m.onnx", "-o", "o.onnx", "--max-relative-error", "nan"}, "finite"},
+      {{"optimize", "m.onnx", "-o", "o.onnx", "--baseline", "r.json"}, "--fail-if-slower"},
+      {{"optimize", "m.onnx", "-o", "o.onnx", "--junit", "x", "--markdown", "x"}, "--markdown"},
       {{"explain"}, "report"},
   };
   for (const UsageCase& wrong : cases) {
