@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstdlib>
 #include <filesystem>
+#include <thread>
 
 #include <fmt/format.h>
 #include <rocksdb/db.h>
@@ -35,6 +36,12 @@ constexpr std::uint64_t kKeptFreeByDeletesBytes = std::uint64_t{4} << 20;
 std::string_view View(const rocksdb::Slice& s) { return {s.data(), s.size()}; }
 rocksdb::Slice ToSlice(std::string_view v) { return {v.data(), v.size()}; }
 
+constexpr std::chrono::milliseconds kLockInterval{10};
+
+bool IsLocked(const rocksdb::Status& s) {
+  return s.IsIOError() && s.ToString().find("lock") != std::string::npos;
+}
+
 Status Convert(const rocksdb::Status& s, const std::string& directory, std::string_view doing) {
   if (s.ok()) return OkStatus();
   const auto message = [&](std::string_view hint) {
@@ -46,7 +53,7 @@ Status Convert(const rocksdb::Status& s, const std::string& directory, std::stri
   if (s.IsCorruption()) {
     return base::DataLoss(message("restore a backup, or delete the directory and run again"));
   }
-  if (s.IsIOError() && s.ToString().find("lock") != std::string::npos) {
+  if (IsLocked(s)) {
     return base::FailedPrecondition(
         message("another process has it open; stop that one or give another directory"));
   }
@@ -206,8 +213,13 @@ Status Store::Impl::OpenDb(const OpenOptions& options) {
   }
   families.emplace_back(rocksdb::kDefaultColumnFamilyName, FamilyOptions(cache, false));
   rocksdb::DB* raw = nullptr;
-  RETURN_IF_ERROR(Convert(rocksdb::DB::Open(db_options, directory, families, &handles, &raw),
-                          directory, "opening"));
+  const auto end = std::chrono::steady_clock::now() + options.lock_patience;
+  rocksdb::Status opened = rocksdb::DB::Open(db_options, directory, families, &handles, &raw);
+  while (IsLocked(opened) && std::chrono::steady_clock::now() < end) {
+    std::this_thread::sleep_for(kLockInterval);
+    opened = rocksdb::DB::Open(db_options, directory, families, &handles, &raw);
+  }
+  RETURN_IF_ERROR(Convert(opened, directory, "opening"));
   db.reset(raw);
   return CheckFormat(is_new);
 }

@@ -6,6 +6,7 @@
 // time.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -70,6 +71,8 @@ class BulkWriter {
 
 struct OpenOptions {
   bool create = true;  // Else a missing store is NotFound.
+  // How long to wait for another process, or another object of this one, that has it open.
+  std::chrono::milliseconds lock_patience{0};
   std::size_t cache_bytes = std::size_t{64} << 20;
 };
 

@@ -377,8 +377,12 @@ void AddOptimize(CLI::App& app, Parsed& parsed) {
   command->add_option("model", o.model, "An ONNX model")->required();
   command->add_option("-o,--out", o.out, "Where the optimized model goes")->required();
   command->add_option("--pack", o.packs, "A path, or NAME@VERSION in the cache; may be repeated");
-  command->add_option("--device", s.device, "What prices operators: roofline:NAME or roofline:FILE")
+  command
+      ->add_option("--device", s.device,
+                   "What prices operators: cpu, cpu:threads=N, roofline:NAME or roofline:FILE")
       ->capture_default_str();
+  command->add_option("--cost-cache", s.cost_cache,
+                      "Where measured costs are kept (default: ~/.cache/tenon/costs)");
   command
       ->add_option(
           "--search", s.search,
@@ -440,6 +444,33 @@ void AddExplain(CLI::App& app, Parsed& parsed) {
   });
 }
 
+void AddProfile(CLI::App& app, Parsed& parsed) {
+  CLI::App* command = AddCommand(
+      app, "profile", "Measure what the operators of models cost on this machine",
+      "  tenon profile model.onnx other.onnx\n"
+      "  tenon profile model.onnx --device cpu:threads=2 --export costs.json\n"
+      "  tenon profile --import costs.json\n"
+      "`tenon optimize --device cpu` measures what it misses; after this it misses little.");
+  auto options = std::make_shared<ProfileOptions>();
+  ProfileOptions& o = *options;
+  command->add_option("models", o.models, "ONNX models");
+  command->add_option("--device", o.device, "cpu or cpu:threads=N")->capture_default_str();
+  command->add_option("--cost-cache", o.cost_cache,
+                      "Where measured costs are kept (default: ~/.cache/tenon/costs)");
+  command->add_option("--import", o.import_from, "First add the costs of such a file");
+  command->add_option("--export", o.export_to, "Write all costs of the cache to this JSON file");
+  AddJson(*command, parsed);
+  command->callback([&parsed, options] {
+    if (options->models.empty() && options->import_from.empty() && options->export_to.empty()) {
+      throw CLI::RequiredError("models, --import or --export");
+    }
+    parsed.run = [&parsed, options](Context& c) {
+      options->json = parsed.json;
+      return ProfileCommand(c, *options);
+    };
+  });
+}
+
 void AddEverything(CLI::App& app, Parsed& parsed) {
   app.set_version_flag("--version", "tenon " TENON_VERSION);
   app.set_help_flag("-h,--help", "Print this help and exit");
@@ -458,6 +489,7 @@ void AddEverything(CLI::App& app, Parsed& parsed) {
   AddCheckCertificates(app, parsed);
   AddOptimize(app, parsed);
   AddExplain(app, parsed);
+  AddProfile(app, parsed);
   AddServices(app, {parsed.json, parsed.console.verbose, parsed.run});
 }
 

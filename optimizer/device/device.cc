@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <cstring>
 #include <fstream>
 #include <sstream>
@@ -9,6 +10,8 @@
 
 #include <fmt/core.h>
 
+#include "optimizer/device/cpu/meter.h"
+#include "optimizer/device/measured.h"
 #include "optimizer/device/roofline.h"
 
 namespace tenon::optimizer {
@@ -62,6 +65,48 @@ StatusOr<std::unique_ptr<const Device>> OpenFile(std::string_view spec, std::str
   return std::make_unique<const Roofline>(std::string(spec), *chosen);
 }
 
+Status UnknownSpec(std::string_view spec) {
+  return base::InvalidArgument(
+      fmt::format("device '{}' is unknown: name cpu, cpu:threads=N,cache=warm|cold, roofline:h100, "
+                  "roofline:weak or roofline:FILE with a device file",
+                  spec));
+}
+
+// "cpu" of "cpu:threads=2".
+std::string_view NameOfSpec(std::string_view spec) { return spec.substr(0, spec.find(':')); }
+
+// What follows the name of a device that measures.
+struct MeterSpec {
+  int threads = 1;
+  CacheState state = CacheState::kWarm;
+};
+
+constexpr int kThreadsMax = 1024;
+
+StatusOr<MeterSpec> ParseMeterSpec(std::string_view spec) {
+  MeterSpec out;
+  std::string_view rest = spec.substr(NameOfSpec(spec).size());
+  while (!rest.empty()) {
+    rest.remove_prefix(1);
+    const std::string_view word = rest.substr(0, rest.find(','));
+    rest.remove_prefix(word.size());
+    constexpr std::string_view kThreads = "threads=";
+    const char* end = word.data() + word.size();
+    if (word == "cache=warm" || word == "cache=cold") {
+      out.state = word == "cache=warm" ? CacheState::kWarm : CacheState::kCold;
+    } else if (word.starts_with(kThreads)) {
+      const auto [last, error] = std::from_chars(word.data() + kThreads.size(), end, out.threads);
+      if (error != std::errc() || last != end || out.threads < 1 || out.threads > kThreadsMax) {
+        return base::InvalidArgument(fmt::format("device '{}': '{}' is not a number of threads",
+                                                 spec, word.substr(kThreads.size())));
+      }
+    } else {
+      return UnknownSpec(spec);
+    }
+  }
+  return out;
+}
+
 bool HasUnknownSize(const graph::Graph& g, const graph::Node& n) {
   bool known = graph::IsConcrete(n.shape());
   for (const graph::NodeId o : n.operands) known = known && graph::IsConcrete(g.shape(o));
@@ -70,13 +115,13 @@ bool HasUnknownSize(const graph::Graph& g, const graph::Node& n) {
 
 }  // namespace
 
-StatusOr<std::unique_ptr<const Device>> OpenDevice(std::string_view spec) {
-  if (!spec.starts_with(kRoofline) || spec.size() == kRoofline.size()) {
-    return base::InvalidArgument(
-        fmt::format("device '{}' is unknown: name roofline:h100, roofline:weak or roofline:FILE "
-                    "with a device file",
-                    spec));
+StatusOr<std::unique_ptr<const Device>> OpenDevice(std::string_view spec,
+                                                   const DeviceOptions& options) {
+  if (IsMeasured(spec)) {
+    ASSIGN_OR_RETURN(std::unique_ptr<MeasuredDevice> device, OpenMeasured(spec, options));
+    return std::unique_ptr<const Device>(std::move(device));
   }
+  if (!spec.starts_with(kRoofline) || spec.size() == kRoofline.size()) return UnknownSpec(spec);
   const std::string_view target = spec.substr(kRoofline.size());
   ASSIGN_OR_RETURN(const std::vector<RooflineParameters> built_in,
                    ParseDevices(BuiltInDevices(), "built-in devices"));
@@ -84,6 +129,20 @@ StatusOr<std::unique_ptr<const Device>> OpenDevice(std::string_view spec) {
     return std::make_unique<const Roofline>(std::string(spec), *d);
   }
   return OpenFile(spec, target);
+}
+
+bool IsMeasured(std::string_view spec) { return NameOfSpec(spec) == "cpu"; }
+
+StatusOr<std::unique_ptr<MeasuredDevice>> OpenMeasured(std::string_view spec,
+                                                       const DeviceOptions& options) {
+  if (!IsMeasured(spec)) {
+    return base::InvalidArgument(
+        fmt::format("device '{}' measures nothing: name cpu or cpu:threads=N,cache=cold", spec));
+  }
+  ASSIGN_OR_RETURN(const MeterSpec what, ParseMeterSpec(spec));
+  ASSIGN_OR_RETURN(std::unique_ptr<Meter> meter, cpu::OpenMeter(what.threads));
+  return MeasuredDevice::Create(std::string(spec), std::move(meter),
+                                {.state = what.state, .cost_cache = options.cost_cache});
 }
 
 GraphCost CostOfGraph(const Device& device, const graph::Graph& g,

@@ -1,8 +1,10 @@
 // Device: what it takes to run one node of a graph, in microseconds; and the devices there are.
 //
-// A device is named by a spec: "roofline:h100" and "roofline:weak" are built in, "roofline:FILE"
-// reads a device file (docs/formats/device.md) that holds one device, "roofline:FILE#NAME" picks
-// one of several. A roofline estimates; it never measures.
+// A device is named by a spec. A roofline estimates and never measures: "roofline:h100" and
+// "roofline:weak" are built in, "roofline:FILE" reads a device file (docs/formats/device.md) that
+// holds one device, "roofline:FILE#NAME" picks one of several. "cpu" measures on this machine
+// (docs/devices.md): "cpu:threads=2,cache=cold" with two threads and tensors that are in no cache;
+// without them, one thread and warm caches.
 #pragma once
 
 #include <memory>
@@ -23,16 +25,36 @@ class Device {
 
   // The spec by which OpenDevice finds it again: "roofline:h100".
   virtual const std::string& name() const = 0;
+  // The spec and, for a device that measures, on what: library, version, hardware, threads. One
+  // line for reports.
+  virtual std::string description() const { return name(); }
 
   // Microseconds of computing node `id` of `g` once its operands are there; at least 0, finite. 0
   // for inputs and for what depends on weights only, which is computed before run time. The cost
   // of a graph is the sum over its nodes: kernels run one after another.
   virtual double CostOf(const graph::Graph& g, graph::NodeId id) const = 0;
+
+  // What a user should know of the prices given so far, a line each.
+  virtual std::vector<std::string> Notes() const { return {}; }
+};
+
+struct DeviceOptions {
+  // Where measured costs are kept: a directory, made if missing. Empty: not kept.
+  std::string cost_cache;
 };
 
 // InvalidArgument for an unknown spec (the message lists the known ones) or a malformed file
-// ("FILE:LINE: what is wrong"), NotFound for a file that cannot be read.
-StatusOr<std::unique_ptr<const Device>> OpenDevice(std::string_view spec);
+// ("FILE:LINE: what is wrong"), NotFound for a file that cannot be read; errors of the cost cache
+// (cost_cache.h).
+StatusOr<std::unique_ptr<const Device>> OpenDevice(std::string_view spec,
+                                                   const DeviceOptions& options = {});
+
+// Whether the spec names a device that measures.
+bool IsMeasured(std::string_view spec);
+class MeasuredDevice;
+// The same for those only, to fill their cache (measured.h).
+StatusOr<std::unique_ptr<MeasuredDevice>> OpenMeasured(std::string_view spec,
+                                                       const DeviceOptions& options);
 
 // What the nodes that `roots` reach cost together, each counted once.
 struct GraphCost {

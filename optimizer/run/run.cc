@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "core/rules/text.h"
+#include "optimizer/device/cost_cache.h"
 #include "optimizer/device/device.h"
 #include "optimizer/fold/fold.h"
 #include "optimizer/fold/simplify.h"
@@ -84,6 +85,14 @@ StatusOr<Model> Rebuilt(const Model& original, const graph::Graph& graph,
   return model;
 }
 
+StatusOr<std::unique_ptr<const Device>> OpenDeviceOf(const RunSettings& settings) {
+  DeviceOptions options{settings.cost_cache};
+  if (IsMeasured(settings.device) && options.cost_cache.empty()) {
+    ASSIGN_OR_RETURN(options.cost_cache, DefaultCostCache());
+  }
+  return OpenDevice(settings.device, options);
+}
+
 }  // namespace
 
 std::vector<SearchRule> RulesOf(std::span<const registry::PackFile> packs,
@@ -106,7 +115,7 @@ StatusOr<RunResult> OptimizeFile(const std::string& model, const std::string& ou
   const auto tell = [&](const RunProgress& progress) {
     if (hooks.progress) hooks.progress(progress);
   };
-  ASSIGN_OR_RETURN(const std::unique_ptr<const Device> device, OpenDevice(settings.device));
+  ASSIGN_OR_RETURN(const std::unique_ptr<const Device> device, OpenDeviceOf(settings));
   const std::vector<SearchRule> rules = RulesOf(packs, settings.without);
   tell({.phase = "read"});
   ASSIGN_OR_RETURN(const Model original, Import(model));
@@ -158,12 +167,14 @@ StatusOr<RunResult> OptimizeFile(const std::string& model, const std::string& ou
     result.notes.emplace_back("the search was interrupted: this is the best it had found by then");
   }
 
+  for (std::string& note : device->Notes()) result.notes.push_back(std::move(note));
+
   Report& report = result.report;
   report = MakeReport(original.graph(), *found, rules,
                       [&](const ops::Opaque& op) { return original.ForeignNode(op.key).op_type; });
   report.model = model;
   report.result = out;
-  report.device = device->name();
+  report.device = device->description();
   report.search = settings.search;
   report.alpha = settings.alpha;
   report.check = CheckOf(result.comparison);

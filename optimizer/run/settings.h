@@ -11,6 +11,7 @@ namespace tenon::optimizer {
 // What decides the result, besides the model and the packs. A value type.
 struct RunSettings {
   std::string device = "roofline:h100";
+  std::string cost_cache;            // Of a device that measures; empty: the user's.
   std::string search = "backtrack";  // Or "eqsat".
   double alpha = 1.5;
   double time_limit_s = 60;  // Of the search.

@@ -150,7 +150,7 @@ TEST(LowerBoundTest, IsWhatOpaqueOutputsPinDown) {
 }
 
 TEST(OpenDeviceTest, UnknownSpecsSayWhatThereIs) {
-  for (const char* spec : {"", "cpu", "roofline:", "h100"}) {
+  for (const char* spec : {"", "cpus", "cpu:", "cpu:hot", "roofline:", "h100"}) {
     const auto device = OpenDevice(spec);
     ASSERT_FALSE(device.ok()) << spec;
     EXPECT_THAT(base::Message(device.status()), HasSubstr("roofline:h100")) << spec;
@@ -158,6 +158,20 @@ TEST(OpenDeviceTest, UnknownSpecsSayWhatThereIs) {
   const auto missing = OpenDevice("roofline:no/such/file");
   EXPECT_EQ(missing.status().code(), absl::StatusCode::kNotFound);
   EXPECT_THAT(base::Message(missing.status()), HasSubstr("no/such/file"));
+}
+
+TEST(OpenDeviceTest, TheCpuTakesThreadsAndTheStateOfItsCaches) {
+  for (const char* spec : {"cpu:threads=0", "cpu:threads=", "cpu:threads=2x", "cpu:threads=99999",
+                           "cpu:cache=hot", "cpu:threads=1,"}) {
+    EXPECT_EQ(OpenDevice(spec).status().code(), absl::StatusCode::kInvalidArgument) << spec;
+  }
+  const auto device = OpenDevice("cpu:threads=2,cache=cold");
+  ASSERT_TRUE(device.ok()) << device.status();
+  EXPECT_EQ((*device)->name(), "cpu:threads=2,cache=cold");
+  EXPECT_THAT((*device)->description(), HasSubstr("threads=2"));
+  EXPECT_THAT((*device)->description(), HasSubstr("cold caches"));
+  EXPECT_TRUE(IsMeasured("cpu:threads=2"));
+  EXPECT_FALSE(IsMeasured("roofline:h100"));
 }
 
 TEST(OpenDeviceTest, AFileWithSeveralDevicesNeedsAName) {

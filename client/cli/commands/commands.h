@@ -160,4 +160,14 @@ struct ExplainOptions {
 };
 Outcome ExplainCommand(Context& context, const ExplainOptions& options);
 
+struct ProfileOptions {
+  std::vector<std::string> models;  // May be empty: only import and export.
+  std::string device = "cpu";
+  std::string cost_cache;  // Empty: the user's.
+  std::string import_from, export_to;
+  std::string json;
+};
+// A stop ends it with kNo after the batch that is being measured; what was measured is kept.
+Outcome ProfileCommand(Context& context, const ProfileOptions& options);
+
 }  // namespace tenon::cli
