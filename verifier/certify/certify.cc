@@ -138,8 +138,10 @@ StatusOr<std::string> Certify(const rules::Rule& rule, const smt::SolverLimits& 
   std::optional<verifier::Driver::Outcome> outcome = driver.CheckForm();
   if (!outcome) outcome = driver.Equality();
   if (outcome->kind != verifier::VerdictKind::kProved) {
+    const std::string who =
+        rule.name.empty() ? "the rule" : "rule " + rule.name;  // Canonical ones.
     return base::FailedPrecondition(
-        fmt::format("rule {} has no certificate: {} ({} answers without an argument)", rule.name,
+        fmt::format("{} has no certificate: {} ({} answers without an argument)", who,
                     outcome->reason, oracle.missing));
   }
   std::string certificate = cert::Begin(bytes, oracle.witness) + oracle.answers;
