@@ -90,7 +90,7 @@ class Reader:
                 comment.append(self.take()[2:].strip())
         patterns = {
             "service": r"rpc (\w+)\((stream )?(\w+)\) returns \((stream )?(\w+)\);",
-            "message": r"((?:repeated )?[\w.]+) (\w+) = (\d+);",
+            "message": r"((?:repeated |optional )?[\w.]+) (\w+) = (\d+);",
             "enum": r"(\w+) = (\d+);"}
         found = re.match(patterns[kind], code.strip())
         if not found:

@@ -370,13 +370,16 @@ void AddOptimize(CLI::App& app, Parsed& parsed) {
       app, "optimize", "Make a model faster by proved rules",
       "  tenon optimize model.onnx -o faster.onnx --pack matrix.pack --pack conv.pack\n"
       "  tenon optimize model.onnx -o faster.onnx --pack matrix.pack --device roofline:weak \\\n"
-      "        --alpha 1.5 --time-limit 30 --report report.json");
+      "        --alpha 1.5 --time-limit 30 --report report.json\n"
+      "  tenon optimize model.onnx -o faster.onnx --server tenon.example:7402 --deadline 120");
   auto options = std::make_shared<OptimizeOptions>();
   OptimizeOptions& o = *options;
   optimizer::RunSettings& s = o.settings;
   command->add_option("model", o.model, "An ONNX model")->required();
   command->add_option("-o,--out", o.out, "Where the optimized model goes")->required();
-  command->add_option("--pack", o.packs, "A path, or NAME@VERSION in the cache; may be repeated");
+  command->add_option("--pack", o.packs,
+                      "A path, or NAME@VERSION in the cache; with --server, of the server's "
+                      "(default: all of those); may be repeated");
   command
       ->add_option("--device", s.device,
                    "What prices operators: cpu, cpu:threads=N, roofline:NAME or roofline:FILE")
@@ -416,6 +419,17 @@ void AddOptimize(CLI::App& app, Parsed& parsed) {
       ->capture_default_str();
   command->add_option("--report", o.report, "Write what was done as JSON, for `tenon explain`");
   AddGate(*command, o.gate);
+  AddConnect(*command, o.server);
+  command->get_option("--server")
+      ->description(
+          "HOST:PORT of an optimizer that does it, or several with commas (default: it is done "
+          "here)");
+  command
+      ->add_option("--deadline", o.deadline_s,
+                   "Seconds after which a server must have answered; the best it has found by then "
+                   "is the result")
+      ->check(CLI::PositiveNumber & FiniteNumber())
+      ->needs("--server");
   AddJson(*command, parsed);
   command->callback([&parsed, options] {
     RequireDistinct({{"-o", options->out},

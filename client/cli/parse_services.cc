@@ -43,6 +43,36 @@ void Runs(CLI::App* command, const ServiceParse& parse, std::shared_ptr<Options>
   });
 }
 
+void AddOptimizer(CLI::App& command, ServeOptions& o) {
+  command
+      .add_option("--pack", o.packs,
+                  "NAME, NAME@VERSION or NAME@CHANNEL, of the coordinator if one is given, else of "
+                  "the cache; or a path; may be repeated")
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  command.add_option("--pack-key", o.pack_key, "Public key that must have signed the packs");
+  command.add_option("--refresh", o.refresh_s, "Seconds after which packs are looked at again")
+      ->check(CLI::Range(1, 86'400));
+  command.add_option("--queue", o.queue, "Models that may wait, besides those that are worked on")
+      ->check(CLI::Range(0, 128));
+  command.add_option("--per-caller", o.per_caller, "Models of one caller at once")
+      ->check(CLI::Range(1, 192));
+  command.add_option("--model-limit", o.model_limit_bytes, "Bytes of a model, or 1GiB")
+      ->transform(CLI::AsSizeValue(false));
+  command.add_option("--cache-limit", o.cache_limit_bytes, "Bytes of results that are kept")
+      ->transform(CLI::AsSizeValue(false));
+  command
+      .add_option("--max-time-limit", o.time_limit_max_s,
+                  "Seconds that a call may ask for, for the search and for the comparison")
+      ->check(CLI::Range(1.0, 5400.0));
+  command
+      .add_option("--drain", o.drain_s, "Seconds that models may still be worked on after SIGTERM")
+      ->check(CLI::Range(0, 7200));
+  if (o.role == "all") {
+    command.add_option("--optimizer-listen", o.optimizer_listen,
+                       "HOST:PORT of an optimizer (default: there is none)");
+  }
+}
+
 void AddServe(CLI::App& app, ServiceParse parse) {
   CLI::App* group =
       AddCommand(app, "serve", "Run a service, or all of them on this machine",
@@ -57,6 +87,7 @@ void AddServe(CLI::App& app, ServiceParse parse) {
       {"store", "Keeps the records of jobs"},
       {"worker", "Enumerates shards"},
       {"verifier", "Proves rules"},
+      {"optimizer", "Optimizes models"},
       {"all", "One of each, on this machine, without any set-up"}};
   for (const auto& [role, what] : roles) {
     CLI::App* command = AddCommand(*group, role, what);
@@ -90,13 +121,14 @@ void AddServe(CLI::App& app, ServiceParse parse) {
         ->check(CLI::Range(1, 1024));
     command
         ->add_option("--memory-limit", o.memory_limit_bytes,
-                     "Bytes of each slot of a worker, or 4GiB")
+                     "Bytes of each slot of a worker or an optimizer, or 4GiB")
         ->transform(CLI::AsSizeValue(false));
     command->add_option("--max-graphs", o.max_graphs,
                         "Jobs whose estimate is above this are refused (default: no limit)");
     command->add_option("--key", o.key, "Secret key that signs packs (default: your own)");
     command->add_option("--lease-ttl-ms", o.lease_ttl_ms, "A node silent for so long is lost")
         ->check(CLI::Range(100, 600'000));
+    if (o.role == "optimizer" || o.role == "all") AddOptimizer(*command, o);
     if (o.role == "coordinator" || o.role == "all") {
       command->add_option("--etcd", o.etcd,
                           "HOST:PORT,... of etcd: jobs and packs are kept there, and of several "
@@ -135,6 +167,9 @@ void AddServe(CLI::App& app, ServiceParse parse) {
   CLI::App* prover = AddCommand(app, "internal-prover", "");
   prover->group("");  // Not listed.
   prover->callback([parse] { parse.run = InternalProverCommand; });
+  CLI::App* optimizer = AddCommand(app, "internal-optimizer", "");
+  optimizer->group("");
+  optimizer->callback([parse] { parse.run = InternalOptimizerCommand; });
 }
 
 void AddJobSubmit(CLI::App& group, const ServiceParse& parse) {

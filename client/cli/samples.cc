@@ -105,12 +105,36 @@ std::vector<Sample> SamplesOf(const store::ServerFigures& f) {
   return out.Take();
 }
 
+std::vector<Sample> SamplesOf(const optimizer::NodeFigures& f) {
+  Samples out;
+  out.Gauge("tenon_optimize_running", "Models that are being optimized", f.running);
+  out.Gauge("tenon_optimize_waiting", "Calls that send their model or wait for a turn", f.waiting);
+  out.Gauge("tenon_optimize_slots", "Models that may be optimized at a time", f.slots);
+  const char* const bytes = "Bytes of models that were received and sent";
+  out.Counter("tenon_optimize_bytes_total", bytes, f.bytes_in, {{"direction", "in"}});
+  out.Counter("tenon_optimize_bytes_total", bytes, f.bytes_out, {{"direction", "out"}});
+  out.Counter("tenon_optimize_children_died_total",
+              "Processes that died while they worked on a model", f.children_died);
+  const char* const lookups = "Times that a result was looked for among those that are kept";
+  out.Counter("tenon_optimize_cache_lookups_total", lookups, f.cache.hits, {{"result", "hit"}});
+  out.Counter("tenon_optimize_cache_lookups_total", lookups, f.cache.misses, {{"result", "miss"}});
+  out.Gauge("tenon_optimize_cache_bytes", "Bytes of the results that are kept", f.cache.bytes);
+  out.Gauge("tenon_packs_served", "Packs in use", f.packs.served);
+  out.Gauge("tenon_packs_stale", "Packs in use that could not be refreshed", f.packs.stale);
+  out.Gauge("tenon_packs_missing", "Packs of which no good one has come yet", f.packs.missing);
+  return out.Take();
+}
+
 std::string_view LabelOf(convert::VerdictKind kind) {
   return kVerdictLabels[static_cast<std::size_t>(kind) - 1];
 }
 
 std::string_view LabelOf(rpc::NodeEvent::Kind kind) {
   return kOutcomeLabels[static_cast<std::size_t>(kind)];
+}
+
+std::string_view LabelOf(optimizer::CallOutcome outcome) {
+  return kCallLabels[static_cast<std::size_t>(outcome)];
 }
 
 }  // namespace tenon::cli

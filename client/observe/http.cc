@@ -16,6 +16,8 @@ std::string_view Reason(int status) {
       return "OK";
     case 404:
       return "Not Found";
+    case 503:
+      return "Service Unavailable";
     case 405:
       return "Method Not Allowed";
     default:

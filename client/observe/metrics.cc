@@ -23,6 +23,13 @@ const Histogram::BucketBoundaries& Buckets() {
   return *kBuckets;
 }
 
+// From a twentieth of a second to half an hour.
+const Histogram::BucketBoundaries& LongBuckets() {
+  static const auto* const kBuckets = new Histogram::BucketBoundaries{
+      0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800};
+  return *kBuckets;
+}
+
 // One family for each name, in order.
 std::vector<prometheus::MetricFamily> Families(const std::vector<Sample>& samples) {
   std::map<std::string, prometheus::MetricFamily> families;
@@ -57,6 +64,11 @@ struct Metrics::Impl {
                                              .Name("tenon_rpc_seconds")
                                              .Help("Duration of calls that were served")
                                              .Register(registry);
+  prometheus::Family<Histogram>& optimizations =
+      BuildHistogram()
+          .Name("tenon_optimize_seconds")
+          .Help("Duration of calls of an optimizer, by how they ended")
+          .Register(registry);
   prometheus::Family<prometheus::Gauge>& is_leader =
       prometheus::BuildGauge()
           .Name("tenon_is_leader")
@@ -115,6 +127,16 @@ void Metrics::OnTask(std::string_view role, std::string_view outcome) {
 void Metrics::OnVerdict(std::string_view verdict, bool repeatable, double cpu_seconds) {
   impl_->Verdicts(verdict, repeatable).Increment();
   impl_->proofs.Add({}, Buckets()).Observe(cpu_seconds);
+}
+
+void Metrics::ExpectOptimizations(std::span<const std::string_view> outcomes) {
+  for (const std::string_view outcome : outcomes) {
+    impl_->optimizations.Add({{"outcome", std::string(outcome)}}, LongBuckets());
+  }
+}
+
+void Metrics::OnOptimize(std::string_view outcome, double seconds) {
+  impl_->optimizations.Add({{"outcome", std::string(outcome)}}, LongBuckets()).Observe(seconds);
 }
 
 void Metrics::OnCall(std::string_view method, std::string_view code, double seconds) {

@@ -43,6 +43,9 @@ class Metrics {
   void OnTask(std::string_view role, std::string_view outcome);
   // tenon_verdicts_total{verdict,repeatable} and tenon_proof_seconds
   void OnVerdict(std::string_view verdict, bool repeatable, double cpu_seconds);
+  // tenon_optimize_seconds{outcome}: of calls of an optimizer, from their first message on
+  void ExpectOptimizations(std::span<const std::string_view> outcomes);
+  void OnOptimize(std::string_view outcome, double seconds);
   // tenon_rpc_seconds{method,code}: of calls that were served
   void OnCall(std::string_view method, std::string_view code, double seconds);
 

@@ -4,11 +4,14 @@
 
 #include <grpcpp/security/auth_metadata_processor.h>
 #include <grpcpp/security/server_credentials.h>
+#include <grpcpp/server_context.h>
 
 #include "proto/convert/status.h"
 
 namespace tenon::security {
 namespace {
+
+constexpr const char* kCaller = "tenon_caller";
 
 class TokenCheck final : public grpc::AuthMetadataProcessor {
  public:
@@ -17,8 +20,8 @@ class TokenCheck final : public grpc::AuthMetadataProcessor {
 
   bool IsBlocking() const override { return false; }  // A hash and a short list.
 
-  grpc::Status Process(const InputMetadata& metadata, grpc::AuthContext*, OutputMetadata* consumed,
-                       OutputMetadata*) override {
+  grpc::Status Process(const InputMetadata& metadata, grpc::AuthContext* call,
+                       OutputMetadata* consumed, OutputMetadata*) override {
     const auto value = [&](const char* name) -> std::string {
       const auto found = metadata.find(name);
       if (found == metadata.end()) return "";
@@ -27,7 +30,9 @@ class TokenCheck final : public grpc::AuthMetadataProcessor {
     const std::string authorization = value("authorization");
     const auto now = std::chrono::duration_cast<std::chrono::seconds>(
         std::chrono::system_clock::now().time_since_epoch());
-    const Status status = tokens_()->Check(authorization, value(":path"), now.count());
+    const std::shared_ptr<const TokenTable> tokens = tokens_();
+    const Status status = tokens->Check(authorization, value(":path"), now.count());
+    if (status.ok()) call->AddProperty(kCaller, tokens->NameOf(authorization));
     // The secret goes no further than this.
     if (!authorization.empty()) consumed->insert({"authorization", authorization});
     return convert::ToGrpc(status);
@@ -65,6 +70,11 @@ StatusOr<std::shared_ptr<grpc::ServerCredentials>> MakeServerCredentials(
     credentials->SetAuthMetadataProcessor(std::make_shared<TokenCheck>(security.tokens));
   }
   return credentials;
+}
+
+std::string CallerOf(const grpc::ServerContextBase& context) {
+  const auto values = context.auth_context()->FindPropertyValues(kCaller);
+  return values.empty() ? "" : std::string(values[0].data(), values[0].size());
 }
 
 }  // namespace tenon::security

@@ -10,6 +10,7 @@
 
 namespace grpc {
 class ServerCredentials;
+class ServerContextBase;
 }  // namespace grpc
 
 namespace tenon::security {
@@ -30,5 +31,8 @@ struct ServerSecurity {
 // key or the other way round.
 StatusOr<std::shared_ptr<grpc::ServerCredentials>> MakeServerCredentials(
     const ServerSecurity& security);
+
+// The name of the token that a call came with; empty: none was asked for.
+std::string CallerOf(const grpc::ServerContextBase& context);
 
 }  // namespace tenon::security

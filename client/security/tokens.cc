@@ -13,6 +13,8 @@
 namespace tenon::security {
 namespace {
 
+constexpr std::string_view kBearer = "Bearer ";
+
 constexpr Roles Bit(Role role) { return static_cast<Roles>(role); }
 
 struct NamedRole {
@@ -119,19 +121,29 @@ StatusOr<TokenTable> TokenTable::Parse(std::string_view text, const std::string&
   return TokenTable(std::move(tokens));
 }
 
-Status TokenTable::Check(std::string_view authorization, std::string_view path,
-                         std::int64_t now_seconds) const {
-  const Need need = NeedOf(path);
-  if (need.open) return OkStatus();
-  constexpr std::string_view kBearer = "Bearer ";
-  if (!authorization.starts_with(kBearer)) {
-    return absl::UnauthenticatedError("this service wants a token; give one with --token");
-  }
+const Token* TokenTable::Find(std::string_view authorization) const {
+  if (!authorization.starts_with(kBearer)) return nullptr;
   // Hashes are compared, so how long a comparison takes says nothing about a secret.
   const std::string hash = HashOf(authorization.substr(kBearer.size()));
   const auto found = std::find_if(tokens_.begin(), tokens_.end(),
                                   [&](const Token& t) { return t.sha256 == hash; });
-  if (found == tokens_.end()) return absl::UnauthenticatedError("the token is not known here");
+  return found == tokens_.end() ? nullptr : &*found;
+}
+
+std::string TokenTable::NameOf(std::string_view authorization) const {
+  const Token* const found = Find(authorization);
+  return found == nullptr ? "" : found->name;
+}
+
+Status TokenTable::Check(std::string_view authorization, std::string_view path,
+                         std::int64_t now_seconds) const {
+  const Need need = NeedOf(path);
+  if (need.open) return OkStatus();
+  if (!authorization.starts_with(kBearer)) {
+    return absl::UnauthenticatedError("this service wants a token; give one with --token");
+  }
+  const Token* const found = Find(authorization);
+  if (found == nullptr) return absl::UnauthenticatedError("the token is not known here");
   if (found->expires && *found->expires <= now_seconds) {
     return absl::UnauthenticatedError(
         fmt::format("the token '{}' has expired; ask for a new one", found->name));

@@ -54,9 +54,13 @@ class TokenTable {
   // an expired one; PERMISSION_DENIED: its roles do not include what the call needs.
   Status Check(std::string_view authorization, std::string_view path,
                std::int64_t now_seconds) const;
+  // Whose token an "authorization" header shows; empty: nobody's.
+  std::string NameOf(std::string_view authorization) const;
   const std::vector<Token>& tokens() const { return tokens_; }
 
  private:
+  const Token* Find(std::string_view authorization) const;
+
   std::vector<Token> tokens_;
 };
 

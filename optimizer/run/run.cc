@@ -13,7 +13,6 @@
 #include "optimizer/fold/simplify.h"
 #include "optimizer/onnx/model.h"
 #include "optimizer/search/built_in.h"
-#include "optimizer/search/optimize.h"
 
 namespace tenon::optimizer {
 namespace {
@@ -24,8 +23,12 @@ double SecondsSince(Clock::time_point t) {
   return std::chrono::duration<double>(Clock::now() - t).count();
 }
 
-std::chrono::milliseconds Milliseconds(double seconds) {
-  return std::chrono::milliseconds(static_cast<std::int64_t>(std::min(seconds, 1e9) * 1000));
+// `seconds`, or less if `end` comes sooner.
+std::chrono::milliseconds Limit(double seconds, const std::optional<SteadyTime>& end) {
+  const std::chrono::milliseconds limit(static_cast<std::int64_t>(std::min(seconds, 1e9) * 1000));
+  if (!end) return limit;
+  const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(*end - Clock::now());
+  return std::clamp(left, std::chrono::milliseconds(0), limit);
 }
 
 bool LeftOut(const rules::Rule& rule, const std::vector<std::string>& patterns) {
@@ -126,7 +129,7 @@ StatusOr<RunResult> OptimizeFile(const std::string& model, const std::string& ou
   SearchOptions how;
   ASSIGN_OR_RETURN(how.method, SearchMethodNamed(settings.search));
   how.alpha = settings.alpha;
-  how.time_limit = Milliseconds(settings.time_limit_s);
+  how.time_limit = Limit(settings.time_limit_s, hooks.search_end);
   how.fast_math = settings.fast_math;
   how.stop = hooks.stop;
   const auto search_start = Clock::now();
@@ -153,7 +156,7 @@ StatusOr<RunResult> OptimizeFile(const std::string& model, const std::string& ou
   tell({"compare", 0, found->cost_after_us});
   CompareOptions compare;
   compare.seed = settings.seed;
-  compare.budget = Milliseconds(settings.check_time_limit_s);
+  compare.budget = Limit(settings.check_time_limit_s, hooks.check_end);
   if (!was_stopped) compare.stop = hooks.stop;
   ASSIGN_OR_RETURN(result.comparison, Compare(original, optimized, compare));
   RETURN_IF_ERROR(stopped());

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <stop_token>
 #include <string>
@@ -16,6 +17,7 @@
 #include "optimizer/eval/compare.h"
 #include "optimizer/explain/report.h"
 #include "optimizer/run/settings.h"
+#include "optimizer/search/optimize.h"
 #include "optimizer/search/rule_set.h"
 
 namespace tenon::optimizer {
@@ -34,6 +36,8 @@ struct RunHooks {
   // A request during the search ends it, and the best graph by then is the result; one that comes
   // later ends the run without a result.
   std::stop_token stop;
+  // When the search and the comparison end, whatever the limits of the settings would still allow.
+  std::optional<SteadyTime> search_end, check_end;
 };
 
 struct RunResult {

@@ -63,6 +63,9 @@ class Cluster:
         self.serve("worker", "--slots", "1", *to)
         self.serve("verifier", "--slots", "1", *to)
 
+    def start_optimizer(self, *flags):
+        self.serve("optimizer", "--data", self.path("o"), "--listen", "127.0.0.1:0", *flags)
+
     def kill(self, role, with_signal):
         self.processes[role].send_signal(with_signal)
         self.processes[role].wait(100)

@@ -17,6 +17,8 @@ import subprocess
 import tempfile
 import time
 import unittest
+import urllib.error
+import urllib.request
 
 import yaml
 
@@ -24,6 +26,7 @@ ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 FOLDER = os.path.join(ROOT, "deploy", "kubernetes")
 PACKAGES = os.path.join(ROOT, "deploy", "packages")
 TENON = os.path.join(os.environ["TENON_BIN_DIR"], "tenon")
+ZOO = os.path.join(ROOT, "tests", "models", "zoo.py")
 
 # The part of the API that the manifests use: a field's type is a Python type, a dict of fields, or
 # a list of one of these. {"*": type}: a map.
@@ -153,7 +156,7 @@ class Manifests(unittest.TestCase):
 
     def test_one_of_each_role(self):
         self.assertEqual(sorted(role_of(w) for w in workloads()),
-                         ["coordinator", "store", "verifier", "worker"])
+                         ["coordinator", "optimizer", "store", "verifier", "worker"])
         names = [(d["kind"], d["metadata"]["name"]) for d in documents()]
         self.assertEqual(len(names), len(set(names)))
 
@@ -236,7 +239,7 @@ class Manifests(unittest.TestCase):
             self.assertTrue(used)
             self.assertLessEqual(used, files)
             # Only servers get the key.
-            self.assertEqual("tls.key" in str(sorted(files)), w["kind"] == "StatefulSet")
+            self.assertEqual("tls.key" in str(sorted(files)), "--listen=" in str(c["args"]))
 
     def test_as_many_stores_as_the_coordinator_awaits(self):
         by_role = {role_of(w): w for w in workloads()}
@@ -331,7 +334,7 @@ class HighAvailability(unittest.TestCase):
         names = [flags["--advertise"].replace("$(POD)", f"tenon-coordinator-{k}")
                  for k in range(coordinator["spec"]["replicas"])]
         self.assertGreater(len(names), 1)
-        for role in ("store", "worker", "verifier"):
+        for role in ("store", "worker", "verifier", "optimizer"):
             given = [a for a in container_of(by_role[role])["args"] if "--coordinator=" in a]
             self.assertEqual(given[-1], "--coordinator=" + ",".join(names))
         # All of them sign alike, and find their certificates.
@@ -350,7 +353,9 @@ class PodsHere(unittest.TestCase):
         for name in ("tls", "node", "signing", "made", "run"):
             os.mkdir(self.path(name))
         self.replace = {"/etc/tenon": self.folder, "/run/tenon": self.path("run"),
-                        "0.0.0.0:7480": "127.0.0.1:0", "0.0.0.0:7400": "127.0.0.1:0"}
+                        "0.0.0.0:7480": "127.0.0.1:0", "0.0.0.0:7400": "127.0.0.1:0",
+                        "0.0.0.0:7402": "127.0.0.1:0", "nn@stable": "matrix",
+                        "--refresh=60": "--refresh=1"}
 
     def path(self, *names):
         return os.path.join(self.folder, *names)
@@ -385,6 +390,27 @@ class PodsHere(unittest.TestCase):
                          "--tls-ca", self.path("tls", "ca.crt"), "--tls-server-name", "tenon")
         logs = "".join(read(p) for p in glob.glob(self.path("*.log")))
         self.assertEqual(job.returncode, 0, job.stdout + logs)
+        optimizer = self.start(by_role["optimizer"])
+        metrics = re.search(r"metrics listen on port (\d+)",
+                            read(self.path("optimizer.out"))).group(1)
+        path = container_of(by_role["optimizer"])["readinessProbe"]["httpGet"]["path"]
+        end = time.monotonic() + 60
+        while self.answer(f"http://127.0.0.1:{metrics}{path}") != 200:
+            self.assertLess(time.monotonic(), end, read(self.path("optimizer.log")))
+            time.sleep(0.1)
+        subprocess.run(["/usr/bin/python3", ZOO, "--out", self.folder, "--only", "qkv"], check=True,
+                       stdout=subprocess.DEVNULL)
+        ran = self.tenon("optimize", self.path("qkv.onnx"), "-o", self.path("out.onnx"), "--server",
+                         optimizer, "--token", self.path("tokens", "ci.token"), "--tls-ca",
+                         self.path("tls", "ca.crt"), "--tls-server-name", "tenon")
+        self.assertEqual(ran.returncode, 0, ran.stdout)
+
+    def answer(self, url):
+        try:
+            with urllib.request.urlopen(url, timeout=10) as answer:
+                return answer.status
+        except urllib.error.HTTPError as error:
+            return error.code
 
     def tenon(self, *arguments):
         return subprocess.run([TENON, *arguments], text=True, stdout=subprocess.PIPE,
@@ -425,7 +451,8 @@ class PodsHere(unittest.TestCase):
         self.addCleanup(self.end, process, name)
         end = time.monotonic() + 30
         while time.monotonic() < end:
-            said = re.search(r"^(?:coordinator|store) listens on port (\d+)$", read(out), re.M)
+            said = re.search(r"^(?:coordinator|store|optimizer) listens on port (\d+)$", read(out),
+                             re.M)
             if said:
                 return "127.0.0.1:" + said.group(1)
             if '"event":"working"' in read(log):

@@ -18,7 +18,7 @@ import yaml
 from cluster import Cluster, ROOT
 
 RULES = os.path.join(ROOT, "deploy", "prometheus")
-ROLES = ("coordinator", "store", "worker", "verifier")
+ROLES = ("coordinator", "store", "worker", "verifier", "optimizer")
 # What Prometheus itself adds.
 ADDED = {"up"}
 # What a coordinator without etcd has nothing to say of.
@@ -79,6 +79,7 @@ class RealCluster(unittest.TestCase):
         cls.cluster = Cluster()
         cls.addClassCleanup(cls.cluster.close)
         cls.cluster.start()
+        cls.cluster.start_optimizer()
         cls.cluster.tenon("job", "submit", "--universe", "matrix", "--max-operators", "2", "--name",
                           "matrix@1.0.0", "--wait", "--server", cls.cluster.server)
 
@@ -138,6 +139,7 @@ class DeadNode(unittest.TestCase):
         self.cluster = Cluster()
         self.addCleanup(self.cluster.close)
         self.cluster.start()
+        self.cluster.start_optimizer()
 
     def test_a_dead_node_is_noticed(self):
         config = yaml.safe_load(read("deploy", "prometheus", "prometheus.yml"))

@@ -16,6 +16,7 @@ import unittest
 
 UNITS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "deploy", "systemd")
 TENON = os.path.join(os.environ["TENON_BIN_DIR"], "tenon")
+ZOO = os.path.join(os.path.dirname(UNITS), "..", "tests", "models", "zoo.py")
 
 
 def read(path):
@@ -52,7 +53,7 @@ class Units(unittest.TestCase):
                ["failed"] * (result.returncode != 0)
 
     def test_systemd_finds_nothing_wrong(self):
-        self.assertEqual(len(units()), 4)
+        self.assertEqual(len(units()), 5)
         for unit in units():
             self.assertEqual(self.verify(unit, read(unit)), [], unit)
 
@@ -93,12 +94,24 @@ class Units(unittest.TestCase):
                              timeout=100, check=False)
         logs = "".join(read(log) for log in glob.glob(self.path("*.log")))
         self.assertEqual(job.returncode, 0, job.stdout + logs)
+        # With the pack that was just made.
+        optimizer = self.start("tenon-optimizer", "optimizer",
+                               {"coordinator.example:7400": coordinator, "nn@stable": "matrix"})
+        subprocess.run(["/usr/bin/python3", ZOO, "--out", self.folder, "--only", "qkv"], check=True,
+                       stdout=subprocess.DEVNULL)
+        ran = subprocess.run([TENON, "optimize", self.path("qkv.onnx"), "-o",
+                              self.path("out.onnx"), "--pack", "matrix", "--server", optimizer,
+                              "--token", self.path("user.token"), "--tls-ca", self.path("ca.pem"),
+                              "--deadline", "60"], text=True, stdout=subprocess.PIPE,
+                             stderr=subprocess.STDOUT, timeout=100, check=False)
+        self.assertEqual(ran.returncode, 0, ran.stdout)
 
     def start(self, unit, conf, replace):
         """Starts a unit's command; returns HOST:PORT of what listens, if it says so."""
         text = read(os.path.join(UNITS, conf + ".conf"))
         replace = {**replace, "/etc/tenon": self.folder, "/var/lib/tenon": self.path("data"),
-                   "0.0.0.0:7400": "127.0.0.1:0", "0.0.0.0:7401": "127.0.0.1:0"}
+                   "0.0.0.0:7400": "127.0.0.1:0", "0.0.0.0:7401": "127.0.0.1:0",
+                   "0.0.0.0:7402": "127.0.0.1:0"}
         text = re.sub(r"metrics-listen = .*", "metrics-listen = 127.0.0.1:0", text)
         text = re.sub(r"advertise = .*\n", "", text)
         for old, new in replace.items():
@@ -118,7 +131,7 @@ class Units(unittest.TestCase):
         self.addCleanup(self.end, process, unit)
         end = time.monotonic() + 30
         while time.monotonic() < end:
-            said = re.search(r"^(coordinator|store) listens on port (\d+)$",
+            said = re.search(r"^(coordinator|store|optimizer) listens on port (\d+)$",
                              read(self.path(conf + ".out")), re.M)
             if said:
                 return "localhost:" + said.group(2)

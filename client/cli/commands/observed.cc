@@ -13,6 +13,7 @@
 #include "coordinator/registry/shelf.h"
 #include "coordinator/run/coordinator.h"
 #include "coordinator/serve.h"
+#include "optimizer/service/serve.h"
 #include "store/serve.h"
 #include "verifier/serve.h"
 
@@ -75,11 +76,16 @@ StatusOr<std::string> Pack(const coordinator::PackShelf& shelf, const std::strin
 struct Observed::Impl {
   explicit Impl(Console& c) : console(c) {}
 
-  // "/", "/jobs/ID", "/packs/NAME@VERSION" of a coordinator; /metrics and /healthz of all.
+  // "/", "/jobs/ID", "/packs/NAME@VERSION" of a coordinator; /readyz of an optimizer; /metrics and
+  // /healthz of all.
   Response Answer(const std::string& path) {
     if (path == "/healthz") return {200, "text/plain; charset=utf-8", "ok\n"};
     if (path == "/metrics") return {200, "text/plain; version=0.0.4", metrics.Text()};
     const std::lock_guard lock(mutex);
+    if (path == "/readyz" && optimizer != nullptr) {
+      const bool ready = optimizer->figures().ready;
+      return {ready ? 200 : 503, "text/plain; charset=utf-8", ready ? "ok\n" : "not ready\n"};
+    }
     if (coordinator == nullptr || shelf == nullptr) {
       return {404, "text/plain; charset=utf-8", "there are /metrics and /healthz here\n"};
     }
@@ -99,8 +105,9 @@ struct Observed::Impl {
   observe::Metrics metrics;
   std::shared_ptr<coordinator::PackShelf> shelf;
   std::shared_ptr<void> registry;  // The service.
-  std::mutex mutex;                // Held while a page is made, so that the coordinator stays.
+  std::mutex mutex;                // Held while a page is made, so that the two below stay.
   Coordinator* coordinator = nullptr;
+  const optimizer::Node* optimizer = nullptr;
   std::unique_ptr<observe::HttpServer> server;  // Last: it uses the others.
 };
 
@@ -175,6 +182,36 @@ void Observed::Observe(verifier::ServeOptions& options) {
   impl_->metrics.ExpectVerdicts(kVerdictLabels);
   options.on_verdict = [this](const convert::ProofVerdict& verdict, std::chrono::microseconds cpu) {
     impl_->metrics.OnVerdict(LabelOf(verdict.kind), verdict.repeatable, double(cpu.count()) / 1e6);
+  };
+}
+
+void Observed::Observe(optimizer::ServeOptions& options) {
+  impl_->metrics.ExpectOptimizations(kCallLabels);
+  options.customize = [this](grpc::ServerBuilder& builder) {
+    observe::ObserveCalls(builder, [this](auto method, auto code, double seconds) {
+      impl_->metrics.OnCall(method, code, seconds);
+    });
+  };
+  options.on_started = [this](const optimizer::Node& node) {
+    impl_->metrics.Ask("optimizer", [&node] { return SamplesOf(node.figures()); });
+    const std::lock_guard lock(impl_->mutex);
+    impl_->optimizer = &node;
+  };
+  options.on_stopping = [this] {
+    impl_->metrics.Forget("optimizer");
+    const std::lock_guard lock(impl_->mutex);
+    impl_->optimizer = nullptr;
+  };
+  options.on_call = [this](const optimizer::EndedCall& call) {
+    impl_->metrics.OnOptimize(LabelOf(call.outcome), double(call.took.count()) / 1000);
+    Console::Fields fields{{"role", "optimizer"},
+                           {"request", call.request_id},
+                           {"caller", call.caller},
+                           {"outcome", std::string(LabelOf(call.outcome))},
+                           {"ms", std::to_string(call.took.count())},
+                           {"bytes", std::to_string(call.model_bytes)}};
+    if (!call.status.ok()) fields.emplace_back("detail", base::Message(call.status));
+    impl_->console.Log("call ended", fields);
   };
 }
 

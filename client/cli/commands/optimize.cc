@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "client/cli/commands/optimize.h"
+#include "client/cli/commands/optimize_remote.h"
 #include "client/cli/commands/packs.h"
 #include "client/cli/files.h"
 #include "optimizer/explain/gate.h"
@@ -49,13 +50,8 @@ void PrintSummary(const optimizer::Report& report, Console& console) {
   console.Print(fmt::format("  wrote  {} in {}", report.result, Duration(report.seconds)));
 }
 
-Outcome Optimize(Context& context, const OptimizeOptions& options) {
+StatusOr<optimizer::Report> OptimizeHere(Context& context, const OptimizeOptions& options) {
   Console& console = context.console;
-  RETURN_IF_ERROR(CheckWritable(options.out));
-  if (!options.report.empty()) RETURN_IF_ERROR(CheckWritable(options.report));
-  RETURN_IF_ERROR(CheckDeliverable(options.json));
-  ASSIGN_OR_RETURN(const optimizer::GateOptions thresholds, OpenGate(options.gate));
-
   ASSIGN_OR_RETURN(const std::vector<registry::PackFile> packs, ReadPacks(options, console));
   optimizer::RunHooks hooks;
   hooks.progress = [&](const optimizer::RunProgress& progress) {
@@ -67,19 +63,32 @@ Outcome Optimize(Context& context, const OptimizeOptions& options) {
   };
   hooks.stop = context.interrupt.token();
   ASSIGN_OR_RETURN(
-      const optimizer::RunResult result,
+      optimizer::RunResult result,
       optimizer::OptimizeFile(options.model, options.out, packs, options.settings, hooks));
   console.EndProgress();
   for (const std::string& note : result.notes) console.Warn(note);
-  PrintSummary(result.report, console);
-  const std::string json = optimizer::ToJson(result.report);
+  return std::move(result.report);
+}
+
+Outcome Optimize(Context& context, const OptimizeOptions& options) {
+  Console& console = context.console;
+  RETURN_IF_ERROR(CheckWritable(options.out));
+  if (!options.report.empty()) RETURN_IF_ERROR(CheckWritable(options.report));
+  RETURN_IF_ERROR(CheckDeliverable(options.json));
+  ASSIGN_OR_RETURN(const optimizer::GateOptions thresholds, OpenGate(options.gate));
+
+  ASSIGN_OR_RETURN(const optimizer::Report report, options.server.server.empty()
+                                                       ? OptimizeHere(context, options)
+                                                       : OptimizeRemotely(context, options));
+  PrintSummary(report, console);
+  const std::string json = optimizer::ToJson(report);
   if (!options.report.empty()) RETURN_IF_ERROR(WriteText(options.report, json));
   if (options.json == "-") {
     console.PrintDocument(json);
   } else if (!options.json.empty()) {
     RETURN_IF_ERROR(WriteText(options.json, json));
   }
-  return Judge(context, options.gate, thresholds, result.report);
+  return Judge(context, options.gate, thresholds, report);
 }
 
 }  // namespace

@@ -118,12 +118,14 @@ StatusOr<std::map<std::string, const rules::Rule*>> ByMeaning(const PackFile& pa
 
 }  // namespace
 
-StatusOr<std::string> FindPack(const std::string& reference) {
+bool IsPackPath(const std::string& reference) {
   std::error_code error;
-  if (reference.find('/') != std::string::npos || reference.ends_with(".pack") ||
-      fs::exists(reference, error)) {
-    return reference;
-  }
+  return reference.find('/') != std::string::npos || reference.ends_with(".pack") ||
+         fs::exists(reference, error);
+}
+
+StatusOr<std::string> FindPack(const std::string& reference) {
+  if (IsPackPath(reference)) return reference;
   ASSIGN_OR_RETURN(const registry::PackCache cache, Cache());
   return cache.Find(reference);
 }

@@ -8,8 +8,11 @@
 
 namespace tenon::cli {
 
-// The file of a pack: `reference` itself when it is a path (it has a slash, ends in ".pack", or is
-// there), else the pack of that name, or NAME@VERSION, in the cache. NotFound.
+// Whether `reference` is a path: it has a slash, ends in ".pack", or is there.
+bool IsPackPath(const std::string& reference);
+
+// The file of a pack: `reference` itself when it is a path, else the pack of that name, or
+// NAME@VERSION, in the cache. NotFound.
 StatusOr<std::string> FindPack(const std::string& reference);
 
 // Found, read and checked; unsigned packs are accepted if `policy` says so.

@@ -1,4 +1,4 @@
-// tenon serve coordinator | store | worker | verifier | all
+// tenon serve coordinator | store | worker | verifier | optimizer | all
 //
 // Wiring only: flags become the options of the roles' entries, and each role runs in a thread of
 // its own until a stop is requested or one of them fails.
@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 
 #include "client/cli/commands/packs.h"
+#include "client/cli/commands/serve_optimizer.h"
 #include "client/cli/commands/serving.h"
 #include "client/cli/files.h"
 #include "client/registry/file.h"
@@ -190,6 +191,16 @@ Status RunVerifier(const Node& node, std::stop_token stop) {
   return verifier::Serve(out, std::move(stop));
 }
 
+// `coordinator`: whose registry has the packs; empty: none.
+Status RunOptimizer(const Node& node, const std::string& coordinator, std::stop_token stop) {
+  ASSIGN_OR_RETURN(optimizer::ServeOptions out,
+                   ReadOptimizer(node.context, node.options, node.data, coordinator,
+                                 node.connection, node.security, Slots(node.options)));
+  out.on_listening = [&](int port) { Listening(node, "optimizer", port); };
+  node.observed.Observe(out);
+  return optimizer::Serve(out, std::move(stop));
+}
+
 // Each caller is a file for the system, and what cannot be opened any more fails: as many as we may
 // have. The usual 1,024 is a limit for programs that use select().
 void AllowManyFiles() {
@@ -259,6 +270,11 @@ Status RunAll(Node& node, Roles& roles) {
   roles.Start([&node](std::stop_token stop) { return RunStore(node, std::move(stop)); });
   roles.Start([&node](std::stop_token stop) { return RunWorker(node, std::move(stop)); });
   roles.Start([&node](std::stop_token stop) { return RunVerifier(node, std::move(stop)); });
+  if (!node.options.optimizer_listen.empty()) {
+    roles.Start([&node](std::stop_token stop) {
+      return RunOptimizer(node, node.coordinator, std::move(stop));
+    });
+  }
   return OkStatus();
 }
 
@@ -291,6 +307,10 @@ Outcome ServeCommand(Context& context, const ServeOptions& options) {
     roles.Start([&](std::stop_token stop) { return RunWorker(node, stop); });
   } else if (role == "verifier") {
     roles.Start([&](std::stop_token stop) { return RunVerifier(node, stop); });
+  } else if (role == "optimizer") {
+    // Without an address there is no registry: the usual one is for those who need it.
+    roles.Start(
+        [&](std::stop_token stop) { return RunOptimizer(node, options.coordinator.server, stop); });
   } else {
     started = RunAll(node, roles);
   }

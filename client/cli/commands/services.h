@@ -15,7 +15,7 @@ namespace tenon::cli {
 // ---- services
 
 struct ServeOptions {
-  std::string role;        // coordinator, store, worker, verifier or all.
+  std::string role;        // coordinator, store, worker, verifier, optimizer or all.
   std::string listen;      // HOST:PORT; empty: as the role's default. Port 0: any free one.
   std::string advertise;   // HOST:PORT under which others reach it; port 0: the one it listens on.
   std::string data;        // Folder; empty: $XDG_STATE_HOME/tenon or ~/.local/state/tenon.
@@ -39,12 +39,26 @@ struct ServeOptions {
   std::uint64_t keep_jobs = 10'000;
   std::uint64_t keep_jobs_days = 30;
   std::string metrics_listen;  // HOST:PORT of metrics and the web page; empty: none.
+
+  // Of an optimizer; `slots` models at a time, `memory_limit_bytes` for each.
+  std::vector<std::string> packs;  // Paths, NAME, NAME@VERSION or NAME@CHANNEL.
+  std::string pack_key;            // The public key that must have signed them; empty: anybody's.
+  std::uint64_t refresh_s = 300;
+  unsigned queue = 64;      // Calls that wait, besides those that run.
+  unsigned per_caller = 8;  // Calls of one caller, running and waiting.
+  std::uint64_t model_limit_bytes = std::uint64_t{512} << 20;
+  std::uint64_t cache_limit_bytes = std::uint64_t{1} << 30;
+  double time_limit_max_s = 600;  // Of a search, and of a comparison.
+  std::uint64_t drain_s = 120;
+  std::string optimizer_listen;  // Of `all`: HOST:PORT; empty: there is no optimizer.
 };
 // Until a stop is requested; then tasks are given back and calls are finished.
 Outcome ServeCommand(Context& context, const ServeOptions& options);
 
 // The child of a verifier: proves what comes over stdin. Hidden.
 Outcome InternalProverCommand(Context& context);
+// The child of an optimizer: optimizes one model. Hidden.
+Outcome InternalOptimizerCommand(Context& context);
 
 // ---- jobs
 

@@ -15,6 +15,9 @@
 namespace tenon::coordinator {
 struct ServeOptions;
 }  // namespace tenon::coordinator
+namespace tenon::optimizer {
+struct ServeOptions;
+}  // namespace tenon::optimizer
 namespace tenon::store {
 struct ServeOptions;
 }  // namespace tenon::store
@@ -63,6 +66,7 @@ class Observed {
   void Observe(coordinator::ServeOptions& options, std::chrono::milliseconds transfer_limit);
   void Observe(store::ServeOptions& options);
   void Observe(verifier::ServeOptions& options);
+  void Observe(optimizer::ServeOptions& options);
 
  private:
   struct Impl;

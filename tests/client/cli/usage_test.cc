@@ -64,6 +64,10 @@ TEST(UsageTest, WrongUsageExitsWithTwoAndOneLineThatNamesTheHelp) {
       {{"optimize", "m.onnx", "-o", "o.onnx", "--max-relative-error", "nan"}, "finite"},
       {{"optimize", "m.onnx", "-o", "o.onnx", "--baseline", "r.json"}, "--fail-if-slower"},
       {{"optimize", "m.onnx", "-o", "o.onnx", "--junit", "x", "--markdown", "x"}, "--markdown"},
+      {{"optimize", "m.onnx", "-o", "o.onnx", "--deadline", "5"}, "--server"},
+      {{"optimize", "m.onnx", "-o", "o.onnx", "--server", "a:1", "--deadline", "0"}, "--deadline"},
+      {{"serve", "optimizer", "--queue", "1000"}, "--queue"},
+      {{"serve", "worker", "--pack", "nn"}, "--pack"},
       {{"explain"}, "report"},
   };
   for (const UsageCase& wrong : cases) {
