@@ -57,6 +57,25 @@ base::Mutex& CbcTurn() {
 
 int Continue(CbcModel*, int) { return 0; }
 
+// Rows of a matrix, side by side: the solver copies all of its matrix for each row that it is given
+// alone.
+struct Rows {
+  std::vector<CoinBigIndex> start = {0};
+  std::vector<int> index;
+  std::vector<double> value, lower, upper;
+
+  int count() const { return int(lower.size()); }
+  void Put(int column, double coefficient) {
+    index.push_back(column);
+    value.push_back(coefficient);
+  }
+  void End(double least, double most) {
+    start.push_back(CoinBigIndex(index.size()));
+    lower.push_back(least);
+    upper.push_back(most);
+  }
+};
+
 }  // namespace
 
 struct Program::Impl {
@@ -93,19 +112,11 @@ Program::Program(const Instance& g, double scale, const std::vector<ClassId>& ne
   std::vector<double> lower(cost.size(), 0), upper(cost.size(), 1);
   for (const ClassId c : needed) lower[std::size_t(p.class_column[std::size_t(c)])] = 1;
 
-  CoinPackedMatrix rows(false, 0, 0);
-  rows.setDimensions(0, int(cost.size()));
-  std::vector<double> row_lower;
-  std::vector<int> index;
-  std::vector<double> value;
+  Rows rows;
   const auto add = [&](const std::vector<NodeId>& nodes, ClassId less, double least) {
-    index.clear();
-    for (const NodeId n : nodes) index.push_back(p.node_column[std::size_t(n)]);
-    value.assign(index.size(), 1);
-    index.push_back(p.class_column[std::size_t(less)]);
-    value.push_back(-1);
-    rows.appendRow(int(index.size()), index.data(), value.data());
-    row_lower.push_back(least);
+    for (const NodeId n : nodes) rows.Put(p.node_column[std::size_t(n)], 1);
+    rows.Put(p.class_column[std::size_t(less)], -1);
+    rows.End(least, 0);
   };
   for (ClassId c = 0; c < g.num_classes(); ++c) {
     if (g.nodes(c).empty()) continue;
@@ -116,34 +127,35 @@ Program::Program(const Instance& g, double scale, const std::vector<ClassId>& ne
     }
     for (const auto& [d, nodes] : by_child) add(nodes, d, -COIN_DBL_MAX);
   }
-  const std::vector<double> row_upper(row_lower.size(), 0);
   p.lp.messageHandler()->setLogLevel(0);
   p.lp.setHintParam(OsiDoReducePrint, true, OsiHintDo);
-  p.lp.loadProblem(rows, lower.data(), upper.data(), cost.data(), row_lower.data(),
-                   row_upper.data());
-  p.base_rows = int(row_lower.size());
+  const CoinPackedMatrix matrix(false, int(cost.size()), rows.count(), int(rows.index.size()),
+                                rows.value.data(), rows.index.data(), rows.start.data(), nullptr);
+  p.lp.loadProblem(matrix, lower.data(), upper.data(), cost.data(), rows.lower.data(),
+                   rows.upper.data());
+  p.base_rows = rows.count();
 }
 
 Program::~Program() = default;
 
 void Program::Add(const std::vector<Cut>& cuts) {
   Impl& p = *impl_;
+  Rows rows;
   for (const Cut& cut : cuts) {
     const int y = p.class_column[std::size_t(cut.eclass)];
     if (y < 0) continue;
-    std::vector<int> index;
     for (const NodeId n : cut.nodes) {
       const int x = p.node_column[std::size_t(n)];
-      if (x >= 0) index.push_back(x);
+      if (x >= 0) rows.Put(x, 1);
     }
-    std::vector<double> value(index.size(), 1);
-    index.push_back(y);
-    value.push_back(-1);
+    rows.Put(y, -1);
     const bool at_least = cut.sense == Cut::Sense::kAtLeast;
-    p.lp.addRow(int(index.size()), index.data(), value.data(), at_least ? 0 : -COIN_DBL_MAX,
-                at_least ? COIN_DBL_MAX : 0);
+    rows.End(at_least ? 0 : -COIN_DBL_MAX, at_least ? COIN_DBL_MAX : 0);
     p.cuts.push_back(cut);
   }
+  if (rows.count() == 0) return;
+  p.lp.addRows(rows.count(), rows.start.data(), rows.index.data(), rows.value.data(),
+               rows.lower.data(), rows.upper.data());
 }
 
 std::vector<Cut> Program::DropSlackCuts() {

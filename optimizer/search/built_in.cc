@@ -114,6 +114,21 @@ expect proved
 
 )";
 
+// The average is linear. Backwards it would only be dearer: two pools for one.
+std::string PoolRule(int count_include_pad) {
+  const auto pool = [&](const char* of) {
+    return fmt::format(
+        "AveragePool({}, kernel_shape=[i,j], strides=[s,t], pads=[p,q,u,v], count_include_pad={})",
+        of, count_include_pad);
+  };
+  return fmt::format(
+      "rule sum_of_average_pools_{}\n"
+      "attr i, j, s, t, p, q, u, v\n"
+      "given x[n,c,h,w] y[n,c,h,w]\n"
+      "source Add({}, {})\ntarget {}\nexpect proved\n\n",
+      count_include_pad, pool("x"), pool("y"), pool("Add(x, y)"));
+}
+
 // A normalization behind a convolution goes into the kernel and the bias. What it does to a channel
 // is x -> scale * x + shift; shift is what becomes of 0, and scale + shift what becomes of 1.
 std::string NormalizationRule(double epsilon, int number, bool bias) {
@@ -158,6 +173,7 @@ std::string FiniteText() {
   for (int rank = 2; rank <= 3; ++rank) text += BiasRule(rank);
   for (const ConvForm& form : kConvForms) text += ConvRules(form);
   text += kBiasMerges;
+  for (const int count_include_pad : {0, 1}) text += PoolRule(count_include_pad);
   int number = 0;
   for (const double epsilon : kEpsilons) {
     ++number;

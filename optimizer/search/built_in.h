@@ -1,10 +1,10 @@
 // Rules that the search always has, because no universe of a bearable size holds them:
 //
 //   * how views (Slice) pass through operators on single elements, in all ranks and axes: what
-//   merged
-//     operators give is read through slices, and activations would be stuck behind them;
+//     merged operators give is read through slices, and activations would be stuck behind them;
 //   * the fusions of convolutions with a bias or several groups;
-//   * a normalization behind a convolution goes into the kernel.
+//   * a normalization behind a convolution goes into the kernel;
+//   * the sum of two average pools is one pool of the sum.
 //
 // They are ordinary rules, proved by the tests like all others.
 #pragma once

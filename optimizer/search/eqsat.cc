@@ -42,10 +42,10 @@ class Saturation {
     PieceResult result;
     result.cost_before_us = result.cost_after_us = given_.us;
     const egraph::SaturationResult saturated = Grow();
-    ASSIGN_OR_RETURN(const extract::Result found, Extract());
+    result.complete = saturated.stop == egraph::SaturationResult::Stop::kSaturated;
+    ASSIGN_OR_RETURN(const extract::Result found, Extract(result.complete));
     result.steps = saturated.iterations;
     result.graphs = std::int64_t(e_.node_count());
-    result.complete = saturated.stop == egraph::SaturationResult::Stop::kSaturated;
     graph::Graph best = space_->Build(found.choice);
     const GraphCost cost = CostOfGraph(device_, best, best.outputs());
     if (std::abs(cost.us - found.cost) > 1e-6 * given_.us) {
@@ -85,11 +85,13 @@ class Saturation {
                               .weights = false});
   }
 
-  StatusOr<extract::Result> Extract() {
+  StatusOr<extract::Result> Extract(bool saturated) {
     space_.emplace(e_, piece_, roots_, device_, given_.us * (1 + kRounding));
-    ASSIGN_OR_RETURN(
-        extract::Result found,
-        extract::Extract(space_->problem(), {.limits = limits_.extraction, .stop = limits_.stop}));
+    extract::Options options{.limits = limits_.extraction, .stop = limits_.stop};
+    if (!saturated) {
+      options.limits.classes = std::min(options.limits.classes, limits_.classes_unsaturated);
+    }
+    ASSIGN_OR_RETURN(extract::Result found, extract::Extract(space_->problem(), options));
     if (found.verdict == extract::Verdict::kInfeasible) {
       return base::Internal("the e-graph of a piece does not hold the piece");
     }

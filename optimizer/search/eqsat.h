@@ -26,6 +26,9 @@ struct EqsatLimits {
   std::int64_t nodes = 6'000;    // Of the e-graph; bounds the memory.
   std::int64_t backoff = 400;    // Matches of one direction of a rule in an iteration, at first.
   extract::Limits extraction{};  // Its deadline is that of the whole search.
+  // Classes beyond which only greedy choice and local search look for the cheapest graph of an
+  // e-graph that is not saturated: what is proved of it says little.
+  int classes_unsaturated = 150;
   // A request ends it with the best graph so far; so does `late`, asked often.
   std::stop_token stop;
   std::function<bool()> late;

@@ -1,8 +1,13 @@
 // A model of a few dozen operators is one e-graph. A larger one is cut into pieces where few
-// tensors cross (narrow.h), each an e-graph of its own: an e-graph of everything would meet its
-// limits before anything deep is found, and could not be extracted from with a proof. Equal pieces
-// are saturated once. Then it is cut elsewhere, so that what a cut went through is inside a piece,
-// until two cuts in a row gain nothing.
+// tensors cross (narrow.h), each an e-graph of its own, and what is found is cut elsewhere, so that
+// what a cut went through is inside a piece, until two cuts in a row gain nothing. Equal pieces are
+// saturated once. Then the pieces are doubled, up to the whole model.
+//
+// So a good result is there soon. But each piece decides for good: products that were merged are
+// not taken apart again, although a larger piece might have merged others. Therefore large pieces
+// begin anew with the given model in the end, and what they lead to is kept if it is better. If all
+// of the model is one saturated e-graph then, its cheapest graph is the best that the rules lead
+// to.
 //
 // The bound of a pass is that of its pieces together: no choice from their e-graphs is cheaper. It
 // says nothing of graphs that need more than a piece.
@@ -30,13 +35,19 @@ struct Round {
   int passes;
 };
 
+// A model with at most so many operators that rules may match is one e-graph from the start.
 constexpr std::size_t kWholeGraph = 40;
 constexpr Round kRounds[] = {
-    {12, 3'000, 200, 4},
-    {24, 4'000, 300, 4},
-    {kWholeGraph, 6'000, 400, 4},
+    {12, 3'000, 200, 4}, {24, 4'000, 300, 4},   {48, 6'000, 400, 4},
+    {96, 8'000, 600, 2}, {192, 12'000, 800, 2}, {384, 16'000, 1'000, 2},
 };
-constexpr int kIterations = 12;
+// Those that begin anew. The whole model needs room: e-graphs are larger on the way than when they
+// are saturated.
+constexpr Round kAnew[] = {{384, 24'000, 1'000, 2}, {96, 8'000, 600, 2}};
+constexpr int kIterations = 40;
+// Beyond so many classes, proofs that a choice is the cheapest take minutes and mostly fail.
+constexpr int kProvedClasses = 4'000;
+constexpr double kRounding = 1e-9;
 
 class Rounds {
  public:
@@ -46,24 +57,56 @@ class Rounds {
   }
 
   StatusOr<bool> Run() {
-    bool complete = false;
+    const std::size_t eligible = WindowFinder(session_.graph()).eligible().size();
+    Start start = Start::kGiven;
     for (const Round& round : kRounds) {
-      const std::size_t eligible = WindowFinder(session_.graph()).eligible().size();
-      const bool whole = eligible <= kWholeGraph;
-      if (whole && round.size < kWholeGraph) continue;
-      session_.Begin(whole ? "whole graph" : fmt::format("pieces of {}", round.size));
-      int idle = 0;
-      for (int pass = 0; pass < round.passes && idle < (whole ? 1 : 2) && !complete; ++pass) {
-        if (session_.Ended()) return false;
-        ASSIGN_OR_RETURN(const bool improved, Pass(round));
-        idle = improved ? 0 : idle + 1;
-        complete = whole && !session_.Ended() && Settled();
-      }
+      if (eligible <= kWholeGraph && round.size < kWholeGraph) continue;
+      ASSIGN_OR_RETURN(const bool complete, Passes(round, start));
+      if (complete) return true;
+      if (session_.Ended()) return false;
+      start = Start::kFound;
+      if (eligible <= round.size) break;
     }
-    return complete;
+    for (const Round& round : kAnew) {
+      if (eligible <= kWholeGraph) break;
+      ASSIGN_OR_RETURN(const bool complete, Anew(round));
+      if (complete || session_.Ended()) return complete;
+      RETURN_IF_ERROR(Passes(round, Start::kFound).status());
+    }
+    return false;
   }
 
  private:
+  enum class Start : std::uint8_t { kGiven, kFound };
+
+  // Passes until they gain nothing. True when nothing is left to find: the given model is one
+  // e-graph, no rule adds to it, and the result is proved to be the cheapest in it.
+  StatusOr<bool> Passes(const Round& round, Start start) {
+    const bool whole = WindowFinder(session_.graph()).eligible().size() <= round.size;
+    session_.Begin(whole ? "whole graph" : fmt::format("pieces of {}", round.size));
+    cuts_.clear();
+    int idle = 0;
+    for (int pass = 0; pass < round.passes && idle < (whole ? 1 : 2); ++pass) {
+      if (session_.Ended()) return false;
+      ASSIGN_OR_RETURN(const bool improved, Pass(round));
+      idle = improved ? 0 : idle + 1;
+      if (!whole || session_.Ended() || !Settled()) continue;
+      return start == Start::kGiven && pass == 0;
+    }
+    return false;
+  }
+
+  // The same from the given model; what was found before stays unless this is better, or as good
+  // and known to be the best.
+  StatusOr<bool> Anew(const Round& round) {
+    Session::Stand before = session_.Restart();
+    ASSIGN_OR_RETURN(const bool complete, Passes(round, Start::kGiven));
+    const double limit_us = before.cost_us * (complete ? 1 + kRounding : 1 - kRounding);
+    const bool better = session_.cost_us() <= limit_us;
+    session_.Settle(std::move(before), better);
+    return complete && better;
+  }
+
   // Whether the last pass found the cheapest of all that rules can make of its pieces.
   bool Settled() const {
     const auto& e = session_.result().extraction;
@@ -132,6 +175,7 @@ class Rounds {
     limits.extraction.search_steps = 20'000'000;
     limits.extraction.branches = 2'000;
     limits.extraction.integer_programs = 10;
+    limits.extraction.classes = kProvedClasses;
     if (const auto left = session_.TimeLeft()) {
       limits.extraction.deadline = std::chrono::steady_clock::now() + *left;
     }

@@ -30,7 +30,8 @@ Session::Session(const graph::Graph& g, const Device& device, const SearchOption
       options_(options),
       progress_(progress),
       start_(options.now()),
-      graph_(Cleaned(g)) {
+      given_(Cleaned(g)),
+      graph_(given_) {
   result_.before = CostOfGraph(device, graph_, graph_.outputs());
   result_.lower_bound_us = LowerBound(device, graph_, graph_.outputs());
   cost_ = result_.cost_before_us = result_.before.us;
@@ -67,7 +68,7 @@ void Session::Begin(std::string phase) {
 void Session::Report() {
   if (!progress_) return;
   progress_({.cost_before_us = result_.cost_before_us,
-             .cost_us = cost_,
+             .cost_us = std::min(cost_, aside_us_),
              .steps = result_.steps_spent,
              .graphs = result_.graphs_explored,
              .phase = phase_});
@@ -126,6 +127,24 @@ void Session::Record(const Window& window, const PieceResult& found, double cost
   }
   // Equal parts of the window and of its surroundings may have become one.
   if (!result_.steps.empty()) result_.steps.back().cost_us = cost;
+}
+
+Session::Stand Session::Restart() {
+  Stand stand{.graph = std::exchange(graph_, given_),
+              .cost_us = std::exchange(cost_, result_.cost_before_us),
+              .steps = std::exchange(result_.steps, {}),
+              .extraction = std::exchange(result_.extraction, std::nullopt)};
+  aside_us_ = stand.cost_us;
+  return stand;
+}
+
+void Session::Settle(Stand before, bool stay) {
+  aside_us_ = std::numeric_limits<double>::infinity();
+  if (stay) return;
+  graph_ = std::move(before.graph);
+  cost_ = before.cost_us;
+  result_.steps = std::move(before.steps);
+  result_.extraction = before.extraction;
 }
 
 SearchResult Session::Finish(bool complete) {

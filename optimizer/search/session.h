@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -49,6 +50,18 @@ class Session {
   // nodes went, or nothing when it does not.
   std::optional<std::vector<graph::NodeId>> Accept(const Window& window, const PieceResult& found);
 
+  // What the search has come to so far.
+  struct Stand {
+    graph::Graph graph;
+    double cost_us = 0;
+    std::vector<SearchStep> steps;
+    std::optional<SearchExtraction> extraction;
+  };
+  // Sets the search back to the given graph, to try another way; returns how far it had come.
+  Stand Restart();
+  // Ends that: goes on from where the search is if `stay`, else from where it was before.
+  void Settle(Stand before, bool stay);
+
   // `complete`: nothing is left to find.
   SearchResult Finish(bool complete);
 
@@ -60,8 +73,10 @@ class Session {
   const SearchOptions& options_;
   const std::function<void(const SearchProgress&)>& progress_;
   const SteadyTime start_;
+  const graph::Graph given_;
   graph::Graph graph_;
   double cost_ = 0;
+  double aside_us_ = std::numeric_limits<double>::infinity();  // Cost of the stand set aside.
   std::string phase_ = "start";
   std::unordered_map<std::string, PieceResult> memory_;  // Of the present phase.
   std::optional<SearchEnd> end_;

@@ -225,6 +225,43 @@ TEST(EqsatLargeModelTest, ManyBlocksAreAllMergedAndEqualOnesSaturatedOnce) {
   EXPECT_GT(result.windows_remembered, result.windows / 2);
 }
 
+// Each small piece is merged as it can be; that nothing is better is known when the whole model is
+// one e-graph.
+TEST(EqsatLargeModelTest, TheWholeModelIsProvedInTheEndThoughItTookPieces) {
+  const graph::Graph g = Blocks(7);  // 49 operators: more than are one e-graph at first.
+  const SearchResult result = Optimize(g, LectureRules());
+  EXPECT_NEAR(result.cost_after_us, 7 * 34.49, 0.1);
+  EXPECT_GT(result.windows, 1);
+  ASSERT_TRUE(result.extraction.has_value());
+  EXPECT_EQ(result.extraction->pieces, 1);
+  EXPECT_EQ(result.extraction->optimal, 1);
+  EXPECT_EQ(result.extraction->saturated, 1);
+  EXPECT_EQ(result.end, SearchEnd::kComplete);
+  double last = result.cost_before_us;
+  for (const SearchStep& step : result.steps) {  // Of the way that was kept alone.
+    EXPECT_LE(step.cost_us, last * (1 + 1e-9));
+    last = step.cost_us;
+  }
+  EXPECT_NEAR(last, result.cost_after_us, 1e-9);
+}
+
+// Beginning anew is no reason to report a cost that the search was below already.
+TEST(EqsatLargeModelTest, ProgressNeverRises) {
+  SearchOptions options;
+  options.method = SearchMethod::kEqsat;
+  double last = 1e300;
+  int reports = 0;
+  const auto result = OptimizeGraph(Blocks(7), LectureRules(), *Open("roofline:h100"), options,
+                                    [&](const SearchProgress& progress) {
+                                      EXPECT_LE(progress.cost_us, last);
+                                      last = progress.cost_us;
+                                      ++reports;
+                                    });
+  ASSERT_TRUE(result.ok());
+  EXPECT_EQ(result->cost_after_us, last);
+  EXPECT_GT(reports, 3);
+}
+
 TEST(EqsatOpaqueTest, OpaqueNodesStayAndWhatIsAroundThemIsOptimized) {
   Builder b;
   const auto x = b.Activation("x", {8, 16, 10, 10});
