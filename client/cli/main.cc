@@ -381,8 +381,9 @@ void AddOptimize(CLI::App& app, Parsed& parsed) {
                       "A path, or NAME@VERSION in the cache; with --server, of the server's "
                       "(default: all of those); may be repeated");
   command
-      ->add_option("--device", s.device,
-                   "What prices operators: cpu, cpu:threads=N, roofline:NAME or roofline:FILE")
+      ->add_option(
+          "--device", s.device,
+          "What prices operators: cpu, cpu:threads=N, cuda, roofline:NAME or roofline:FILE")
       ->capture_default_str();
   command->add_option("--cost-cache", s.cost_cache,
                       "Where measured costs are kept (default: ~/.cache/tenon/costs)");
@@ -468,7 +469,7 @@ void AddProfile(CLI::App& app, Parsed& parsed) {
   auto options = std::make_shared<ProfileOptions>();
   ProfileOptions& o = *options;
   command->add_option("models", o.models, "ONNX models");
-  command->add_option("--device", o.device, "cpu or cpu:threads=N")->capture_default_str();
+  command->add_option("--device", o.device, "cpu, cpu:threads=N or cuda")->capture_default_str();
   command->add_option("--cost-cache", o.cost_cache,
                       "Where measured costs are kept (default: ~/.cache/tenon/costs)");
   command->add_option("--import", o.import_from, "First add the costs of such a file");

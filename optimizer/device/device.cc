@@ -11,6 +11,7 @@
 #include <fmt/core.h>
 
 #include "optimizer/device/cpu/meter.h"
+#include "optimizer/device/cuda/meter.h"
 #include "optimizer/device/measured.h"
 #include "optimizer/device/roofline.h"
 
@@ -66,10 +67,10 @@ StatusOr<std::unique_ptr<const Device>> OpenFile(std::string_view spec, std::str
 }
 
 Status UnknownSpec(std::string_view spec) {
-  return base::InvalidArgument(
-      fmt::format("device '{}' is unknown: name cpu, cpu:threads=N,cache=warm|cold, roofline:h100, "
-                  "roofline:weak or roofline:FILE with a device file",
-                  spec));
+  return base::InvalidArgument(fmt::format(
+      "device '{}' is unknown: name cpu, cpu:threads=N,cache=warm|cold, cuda, roofline:h100, "
+      "roofline:weak or roofline:FILE with a device file",
+      spec));
 }
 
 // "cpu" of "cpu:threads=2".
@@ -77,14 +78,15 @@ std::string_view NameOfSpec(std::string_view spec) { return spec.substr(0, spec.
 
 // What follows the name of a device that measures.
 struct MeterSpec {
-  int threads = 1;
+  bool gpu = false;
+  int threads = 1;  // Not of a GPU.
   CacheState state = CacheState::kWarm;
 };
 
 constexpr int kThreadsMax = 1024;
 
 StatusOr<MeterSpec> ParseMeterSpec(std::string_view spec) {
-  MeterSpec out;
+  MeterSpec out{.gpu = NameOfSpec(spec) == "cuda"};
   std::string_view rest = spec.substr(NameOfSpec(spec).size());
   while (!rest.empty()) {
     rest.remove_prefix(1);
@@ -94,7 +96,7 @@ StatusOr<MeterSpec> ParseMeterSpec(std::string_view spec) {
     const char* end = word.data() + word.size();
     if (word == "cache=warm" || word == "cache=cold") {
       out.state = word == "cache=warm" ? CacheState::kWarm : CacheState::kCold;
-    } else if (word.starts_with(kThreads)) {
+    } else if (word.starts_with(kThreads) && !out.gpu) {
       const auto [last, error] = std::from_chars(word.data() + kThreads.size(), end, out.threads);
       if (error != std::errc() || last != end || out.threads < 1 || out.threads > kThreadsMax) {
         return base::InvalidArgument(fmt::format("device '{}': '{}' is not a number of threads",
@@ -131,16 +133,20 @@ StatusOr<std::unique_ptr<const Device>> OpenDevice(std::string_view spec,
   return OpenFile(spec, target);
 }
 
-bool IsMeasured(std::string_view spec) { return NameOfSpec(spec) == "cpu"; }
+bool IsMeasured(std::string_view spec) {
+  return NameOfSpec(spec) == "cpu" || NameOfSpec(spec) == "cuda";
+}
 
 StatusOr<std::unique_ptr<MeasuredDevice>> OpenMeasured(std::string_view spec,
                                                        const DeviceOptions& options) {
   if (!IsMeasured(spec)) {
-    return base::InvalidArgument(
-        fmt::format("device '{}' measures nothing: name cpu or cpu:threads=N,cache=cold", spec));
+    return base::InvalidArgument(fmt::format(
+        "device '{}' measures nothing: name cpu, cpu:threads=N,cache=cold, cuda or cuda:cache=cold",
+        spec));
   }
   ASSIGN_OR_RETURN(const MeterSpec what, ParseMeterSpec(spec));
-  ASSIGN_OR_RETURN(std::unique_ptr<Meter> meter, cpu::OpenMeter(what.threads));
+  ASSIGN_OR_RETURN(std::unique_ptr<Meter> meter, what.gpu ? cuda::OpenMeter(cuda::DefaultModule())
+                                                          : cpu::OpenMeter(what.threads));
   return MeasuredDevice::Create(std::string(spec), std::move(meter),
                                 {.state = what.state, .cost_cache = options.cost_cache});
 }

@@ -4,7 +4,7 @@
 // "roofline:weak" are built in, "roofline:FILE" reads a device file (docs/formats/device.md) that
 // holds one device, "roofline:FILE#NAME" picks one of several. "cpu" measures on this machine
 // (docs/devices.md): "cpu:threads=2,cache=cold" with two threads and tensors that are in no cache;
-// without them, one thread and warm caches.
+// without them, one thread and warm caches. "cuda" measures on its GPU.
 #pragma once
 
 #include <memory>
@@ -44,8 +44,8 @@ struct DeviceOptions {
 };
 
 // InvalidArgument for an unknown spec (the message lists the known ones) or a malformed file
-// ("FILE:LINE: what is wrong"), NotFound for a file that cannot be read; errors of the cost cache
-// (cost_cache.h).
+// ("FILE:LINE: what is wrong"), NotFound for a file that cannot be read, FailedPrecondition for
+// "cuda" where there is no GPU or no module for it; errors of the cost cache (cost_cache.h).
 StatusOr<std::unique_ptr<const Device>> OpenDevice(std::string_view spec,
                                                    const DeviceOptions& options = {});
 

@@ -2,33 +2,15 @@
 // computes what the operator means.
 #include "optimizer/device/cpu/kernel.h"
 
-#include <cmath>
 #include <map>
 #include <string>
 
 #include "gtest/gtest.h"
-#include "optimizer/eval/compare.h"
-#include "optimizer/eval/engine.h"
+#include "tests/optimizer/operation_values.h"
 #include "tests/support/random_operator.h"
 
 namespace tenon::optimizer {
 namespace {
-
-Operation OperationOf(const ops::Operator& op, const std::vector<graph::Extents>& operands,
-                      const graph::Extents& output, bool weights = false) {
-  Operation out{op, {}, output};
-  for (const graph::Extents& e : operands) {
-    out.operands.push_back({e, weights && !out.operands.empty(), -1});
-  }
-  return out;
-}
-
-// Rounded to float, since that is what kernels compute with.
-Values RandomFloats(const graph::Extents& extents, std::uint64_t seed) {
-  Values v{extents, RandomNumbers(seed, graph::ElementCount(extents))};
-  for (double& x : v.data) x = double(float(x));
-  return v;
-}
 
 class KernelTest : public ::testing::Test {
  protected:
@@ -38,33 +20,12 @@ class KernelTest : public ::testing::Test {
   bool ExpectSame(const Operation& operation, std::uint64_t seed) const {
     const std::unique_ptr<cpu::Kernel> kernel = cpu::MakeKernel(library_, operation);
     if (kernel == nullptr) return false;
-    std::vector<Values> values;
-    for (const Operand& o : operation.operands) {
-      values.push_back(o.same_as < 0 ? RandomFloats(o.extents, ++seed)
-                                     : values[std::size_t(o.same_as)]);
-    }
-    const ops::Operator& op = operation.op;
-    const bool variance = std::holds_alternative<ops::BatchNormalization>(op);
-    if (variance || std::holds_alternative<ops::Sqrt>(op)) {
-      for (double& v : values.back().data) v = std::fabs(v);
-    }
-    std::vector<const Values*> operands;
+    const std::vector<Values> values = RandomOperands(operation, seed);
     for (int k = 0; k < int(values.size()); ++k) {
-      operands.push_back(&values[std::size_t(k)]);
-      kernel->SetOperand(
-          k, std::vector<float>(operands.back()->data.begin(), operands.back()->data.end()));
+      kernel->SetOperand(k, Floats(values[std::size_t(k)]));
     }
     kernel->Run();
-    const std::vector<float> actual = kernel->Output();
-    const auto expected = Apply(op, operands, operation.output);
-    EXPECT_TRUE(expected.ok()) << TextOf(operation);
-    if (!expected.ok() || expected->data.size() != actual.size()) {
-      ADD_FAILURE() << TextOf(operation) << ": " << actual.size() << " elements";
-      return true;
-    }
-    const Values got{expected->extents, std::vector<double>(actual.begin(), actual.end())};
-    // Sums of many products, and the library's approximations of functions.
-    EXPECT_LT(RelativeError(*expected, got), 5e-5) << TextOf(operation);
+    ExpectMeaning(operation, values, kernel->Output());
     return true;
   }
 
@@ -87,7 +48,7 @@ TEST_F(KernelTest, EveryOperatorIsMeasuredAndComputesWhatItMeans) {
     std::string first;
     for (const test::Sample& s : test::Samples(listed, 40)) {
       for (const bool weights : {false, true}) {
-        const Operation operation = OperationOf(s.op, s.operands, s.output, weights);
+        const Operation operation = MakeOperation(s.op, s.operands, s.output, weights);
         if (ExpectSame(operation, seed += 10)) continue;
         missing += weights ? 0 : 1;
         if (first.empty()) first = TextOf(operation);
@@ -113,7 +74,7 @@ TEST_F(KernelTest, ConvolutionsOfNetworks) {
         if (form % 2 == 1) operands.push_back({96});
         if (conv.residual == 1) operands.push_back({1, 96, out, out});
         if (96 % group != 0) continue;
-        EXPECT_TRUE(ExpectSame(OperationOf(conv, operands, {1, 96, out, out}, true), 7));
+        EXPECT_TRUE(ExpectSame(MakeOperation(conv, operands, {1, 96, out, out}, true), 7));
       }
     }
   }
@@ -121,7 +82,7 @@ TEST_F(KernelTest, ConvolutionsOfNetworks) {
 
 TEST_F(KernelTest, ProductsOfNetworks) {
   const auto same = [&](graph::Extents a, graph::Extents b, graph::Extents c, bool weight) {
-    return ExpectSame(OperationOf(ops::MatMul{}, {a, b}, c, weight), 3);
+    return ExpectSame(MakeOperation(ops::MatMul{}, {a, b}, c, weight), 3);
   };
   EXPECT_TRUE(same({1, 64, 768}, {768, 100}, {1, 64, 100}, true));
   EXPECT_TRUE(same({2, 3, 10, 33}, {33, 17}, {2, 3, 10, 17}, false));
@@ -130,7 +91,7 @@ TEST_F(KernelTest, ProductsOfNetworks) {
 }
 
 TEST_F(KernelTest, AnOperandReadTwiceIsOneTensor) {
-  Operation twice = OperationOf(ops::Add{}, {{100}, {100}}, {100});
+  Operation twice = MakeOperation(ops::Add{}, {{100}, {100}}, {100});
   twice.operands[1].same_as = 0;
   const auto kernel = cpu::MakeKernel(library_, twice);
   ASSERT_NE(kernel, nullptr);
@@ -139,9 +100,9 @@ TEST_F(KernelTest, AnOperandReadTwiceIsOneTensor) {
 }
 
 TEST_F(KernelTest, WhatDoesNotFitInMemoryHasNoKernel) {
-  EXPECT_EQ(
-      cpu::MakeKernel(library_, OperationOf(ops::Neg{}, {{1 << 20, 1 << 12}}, {1 << 20, 1 << 12})),
-      nullptr);
+  EXPECT_EQ(cpu::MakeKernel(library_,
+                            MakeOperation(ops::Neg{}, {{1 << 20, 1 << 12}}, {1 << 20, 1 << 12})),
+            nullptr);
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "gtest/gtest.h"
 #include "optimizer/device/cost_cache.h"
 #include "optimizer/device/cpu/meter.h"
+#include "optimizer/device/sample.h"
 #include "store/store.h"
 #include "tests/optimizer/fake_meter.h"
 #include "tests/optimizer/lecture_graphs.h"
@@ -260,6 +261,38 @@ TEST(CostsJsonTest, EveryMistakeIsNamed) {
     EXPECT_THAT(base::Message(costs.status()), HasSubstr(error)) << text;
     EXPECT_THAT(base::Message(costs.status()), HasSubstr("f.json")) << text;
   }
+}
+
+// Takes 2 us warm and 7 us cold, but for one sample in four, when something else took the time;
+// writes down whose turn it was.
+class Disturbed final : public Sampled {
+ public:
+  Disturbed(char name, double us, std::string& turns) : name_(name), us_(us), turns_(turns) {}
+  double Time(int runs) override {
+    turns_ += name_;
+    return runs * us_ * (++samples_ % 4 == 0 ? 50 : 1);
+  }
+  double TimeCold() override { return us_ + 5; }
+
+ private:
+  char name_;
+  double us_;
+  std::string& turns_;
+  int samples_ = 0;
+};
+
+TEST(SampleInTurnsTest, TheMedianOfRoundsInTurnsIsTheCost) {
+  std::string turns;
+  std::vector<std::unique_ptr<Sampled>> operations;
+  operations.push_back(std::make_unique<Disturbed>('a', 2, turns));
+  operations.push_back(nullptr);
+  operations.push_back(std::make_unique<Disturbed>('b', 3000, turns));
+  const auto results = SampleInTurns(operations);
+  ASSERT_EQ(results.size(), 3u);
+  EXPECT_EQ(results[0], (Measurement{2, 7, 15}));
+  EXPECT_EQ(results[1], std::nullopt);
+  EXPECT_EQ(results[2], (Measurement{3000, 3005, 5}));  // 40 ms are spent sooner.
+  EXPECT_THAT(turns, HasSubstr("aabbaabbaabb"));
 }
 
 TEST(CpuMeterTest, SaysWhatItIsAndMeasuresWhatThereIsAKernelFor) {

@@ -1,10 +1,5 @@
-// How a measurement is made. The operations of a batch are prepared, each runs until it is warm,
-// and then they take turns: in each round each is sampled once warm and once cold, so a machine
-// that is slow for a while is slow for all of them. The cost is the median of the rounds.
-//
-// A warm sample is as many runs in a row as last kSample, after one that is not timed. A cold
-// sample is a single run after the tensors' lines were thrown out of all caches; what they leave in
-// the caches besides, code and stack, stays.
+// A cold run comes after the tensors' lines were thrown out of all caches; what they leave in the
+// caches besides, code and stack, stays.
 #include "optimizer/device/cpu/meter.h"
 
 #include <time.h>
@@ -13,7 +8,6 @@
 #endif
 
 #include <algorithm>
-#include <cmath>
 #include <fstream>
 #include <string>
 #include <utility>
@@ -21,13 +15,10 @@
 #include <fmt/format.h>
 
 #include "optimizer/device/cpu/kernel.h"
+#include "optimizer/device/sample.h"
 
 namespace tenon::optimizer::cpu {
 namespace {
-
-// Microseconds.
-constexpr double kSample = 20, kWarmUp = 500, kBudget = 40'000;
-constexpr int kRoundsMin = 5, kRoundsMax = 15, kRunsMax = 1000, kWarmUpRuns = 3;
 
 double Now(clockid_t clock) {
   timespec t{};
@@ -50,56 +41,25 @@ void Evict(const dnnl::memory& memory) {
 #endif
 }
 
-double Median(std::vector<double> values) {
-  const auto middle = values.begin() + std::ptrdiff_t(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
-
-// One kernel among the others of its batch.
-class Sampler {
+class TimedKernel final : public Sampled {
  public:
-  Sampler(std::unique_ptr<Kernel> kernel, clockid_t clock)
+  TimedKernel(std::unique_ptr<Kernel> kernel, clockid_t clock)
       : kernel_(std::move(kernel)), clock_(clock) {}
 
-  // Runs it until it is warm, and fixes how often it will run.
-  void WarmUp() {
-    double total = 0, best = INFINITY;
-    for (int runs = 0; runs < kWarmUpRuns || (total < kWarmUp && runs < kRunsMax); ++runs) {
-      const double us = Time(1);
-      total += us;
-      best = std::min(best, us);
-    }
-    best = std::max(best, 1e-2);
-    runs_ = int(std::clamp(std::ceil(kSample / best), 1.0, double(kRunsMax)));
-    rounds_ =
-        int(std::clamp(kBudget / (best * (runs_ + 2)), double(kRoundsMin), double(kRoundsMax)));
-  }
-  void Round(int round) {
-    if (round >= rounds_) return;
-    kernel_->Run();
-    warm_.push_back(Time(runs_) / runs_);
-    for (const dnnl::memory& m : kernel_->operands()) Evict(m);
-    Evict(kernel_->output());
-    cold_.push_back(Time(1));
-  }
-  // Above 0, whatever the clock's grain.
-  Measurement Result() const {
-    constexpr double kLeast = 1e-3;
-    return {std::max(Median(warm_), kLeast), std::max(Median(cold_), kLeast), rounds_};
-  }
-
- private:
-  double Time(int runs) const {
+  double Time(int runs) override {
     const double start = Now(clock_);
     for (int k = 0; k < runs; ++k) kernel_->Run();
     return Now(clock_) - start;
   }
+  double TimeCold() override {
+    for (const dnnl::memory& m : kernel_->operands()) Evict(m);
+    Evict(kernel_->output());
+    return Time(1);
+  }
 
-  std::unique_ptr<Kernel> kernel_;
-  clockid_t clock_;
-  int runs_ = 1, rounds_ = kRoundsMin;
-  std::vector<double> warm_, cold_;
+ private:
+  const std::unique_ptr<Kernel> kernel_;
+  const clockid_t clock_;
 };
 
 std::string_view IsaName(dnnl::cpu_isa isa) {
@@ -159,23 +119,13 @@ class CpuMeter final : public Meter {
   std::vector<std::optional<Measurement>> Measure(std::span<const Operation> operations) override {
     SetThreads(threads_);
     const clockid_t clock = threads_ == 1 ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC;
-    std::vector<std::optional<Sampler>> samplers;
+    std::vector<std::unique_ptr<Sampled>> timed;
     for (const Operation& operation : operations) {
       std::unique_ptr<Kernel> kernel = MakeKernel(library_, operation);
-      samplers.emplace_back();
-      if (kernel != nullptr) samplers.back().emplace(std::move(kernel), clock).WarmUp();
+      timed.push_back(kernel == nullptr ? nullptr
+                                        : std::make_unique<TimedKernel>(std::move(kernel), clock));
     }
-    for (int round = 0; round < kRoundsMax; ++round) {
-      for (std::optional<Sampler>& s : samplers) {
-        if (s) s->Round(round);
-      }
-    }
-    std::vector<std::optional<Measurement>> results;
-    for (const std::optional<Sampler>& s : samplers) {
-      results.emplace_back();
-      if (s) results.back() = s->Result();
-    }
-    return results;
+    return SampleInTurns(timed);
   }
 
  private:
