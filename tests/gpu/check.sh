@@ -38,7 +38,8 @@ for universe in matrix conv; do
 done
 field() { /usr/bin/python3 -c 'import json, sys
 print("%.1f" % json.load(open(sys.argv[1]))[sys.argv[2]])' "$@"; }
-printf '%s\n' '| network | before, us | after, us | ratio |' '| --- | ---: | ---: | ---: |' >"$work/table.md"
+printf '%s\n' '| network | before, us | after, us | ratio |' '| --- | ---: | ---: | ---: |' \
+  >"$work/table.md"
 for network in ${networks//,/ }; do
   say "$network"
   build/bin/tenon profile "$work/$network.onnx" --device cuda --cost-cache "$work/costs"
