@@ -54,16 +54,21 @@ class Exchange {
         answer_ = {.model_bytes = message.result().model_bytes(),
                    .model_sha256 = message.result().model_sha256(),
                    .cached = message.result().cached()};
+        report_bytes_ = message.result().report_bytes();
       } else if (message.has_chunk()) {
         RETURN_IF_ERROR(Take(message.chunk()));
       } else if (message.has_report_json()) {
-        answer_.report_json = message.report_json();
+        answer_.report_json += message.report_json();
+        if (answer_.report_json.size() > report_bytes_) {
+          return base::DataLoss("the report is longer than was said");
+        }
       }
     }
     return OkStatus();
   }
   bool complete() const {
-    return at_ > 0 && at_ == answer_.model_bytes && !answer_.report_json.empty();
+    return at_ > 0 && at_ == answer_.model_bytes && report_bytes_ > 0 &&
+           answer_.report_json.size() == report_bytes_;
   }
 
  private:
@@ -80,7 +85,8 @@ class Exchange {
   const convert::OptimizeOptions& options_;
   const OptimizeHooks& hooks_;
   OptimizeAnswer& answer_;
-  std::uint64_t at_ = 0;
+  std::uint64_t at_ = 0;            // Bytes of the model that have come.
+  std::uint64_t report_bytes_ = 0;  // As announced.
 };
 
 }  // namespace

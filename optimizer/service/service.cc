@@ -28,6 +28,8 @@ constexpr std::size_t kChunkBytes = std::size_t{1} << 20;
 constexpr int kThreadsMax = 256;
 // Until the options have come.
 constexpr milliseconds kFirstMessageMax{10'000};
+// Progress and notes: who does not read them for so long is gone, or means ill.
+constexpr milliseconds kSmallWriteMax{60'000};
 // Progress is told when the phase changes, and else so often.
 constexpr milliseconds kProgressPause{250};
 
@@ -40,10 +42,18 @@ std::optional<SteadyTime> DeadlineOf(const grpc::ServerContext& context) {
   return Clock::now() + (deadline - std::chrono::system_clock::now());
 }
 
+// Where a part of UTF-8 text that begins at `at` ends: kChunkBytes later, or a bit before, so that
+// no character is cut.
+std::size_t PartEnd(const std::string& text, std::size_t at) {
+  std::size_t end = std::min(at + kChunkBytes, text.size());
+  while (end > at && end < text.size() && (text[end] & 0xc0) == 0x80) --end;
+  return end > at ? end : std::min(at + kChunkBytes, text.size());
+}
+
 // What a caller is told. One thread.
 class Teller {
  public:
-  explicit Teller(Stream& stream) : stream_(stream) {}
+  Teller(grpc::ServerContext& context, Stream& stream) : context_(context), stream_(stream) {}
 
   bool broken() const { return broken_; }
   void Tell(const ChildProgress& progress) {
@@ -55,18 +65,20 @@ class Teller {
     message.mutable_progress()->set_phase(progress.phase);
     message.mutable_progress()->set_done(progress.done);
     message.mutable_progress()->set_best_cost_us(progress.cost_us);
-    Write(message);
+    WriteSmall(message);
   }
   void Tell(const std::string& note) {
     v1::OptimizeResponse message;
     message.set_note(note);
-    Write(message);
+    WriteSmall(message);
   }
-  Status Send(const Result& result, Call& call, rpc::TransferLimit& limit) {
+  Status Send(const Result& result, Call& call, milliseconds transfer_limit) {
+    rpc::TransferLimit limit(&context_, transfer_limit);
     v1::OptimizeResponse message;
     message.mutable_result()->set_model_bytes(result.model_bytes());
     message.mutable_result()->set_model_sha256(result.sha256);
     message.mutable_result()->set_cached(result.cached);
+    message.mutable_result()->set_report_bytes(result.report_json.size());
     Write(message);
     for (std::uint64_t at = 0; at < result.model_bytes() && !broken_;) {
       const std::uint64_t size = std::min<std::uint64_t>(kChunkBytes, result.model_bytes() - at);
@@ -80,14 +92,24 @@ class Teller {
       limit.Moved(size);
       call.Sent(size);
     }
-    message.set_report_json(result.report_json);
-    Write(message);
+    const std::string& report = result.report_json;
+    for (std::size_t at = 0; at < report.size() && !broken_;) {
+      const std::size_t end = PartEnd(report, at);
+      message.set_report_json(report.substr(at, end - at));
+      at = end;
+      Write(message);
+    }
     return broken_ ? absl::CancelledError("the caller has gone") : OkStatus();
   }
 
  private:
   void Write(const v1::OptimizeResponse& message) { broken_ = broken_ || !stream_.Write(message); }
+  void WriteSmall(const v1::OptimizeResponse& message) {
+    const rpc::TransferLimit limit(&context_, kSmallWriteMax);
+    Write(message);
+  }
 
+  grpc::ServerContext& context_;
   Stream& stream_;
   bool broken_ = false;
   std::string phase_;
@@ -115,14 +137,13 @@ class Service final : public v1::OptimizeService::Service {
   Status Run(grpc::ServerContext& context, Stream& stream, EndedCall& ended) {
     ASSIGN_OR_RETURN(const std::unique_ptr<Call> call, node_.Enter(ended.caller));
     RETURN_IF_ERROR(Receive(context, stream, *call, ended));
-    Teller teller(stream);
+    Teller teller(context, stream);
     const CallHooks hooks{.gone = [&] { return context.IsCancelled() || teller.broken(); },
                           .progress = [&](const ChildProgress& progress) { teller.Tell(progress); },
                           .note = [&](const std::string& note) { teller.Tell(note); }};
     ASSIGN_OR_RETURN(const Result result, call->Optimize(DeadlineOf(context), hooks));
     ended.outcome = result.cached ? CallOutcome::kCached : CallOutcome::kDone;
-    rpc::TransferLimit limit(&context, options_.transfer_limit);
-    return teller.Send(result, *call, limit);
+    return teller.Send(result, *call, options_.transfer_limit);
   }
 
   Status Receive(grpc::ServerContext& context, Stream& stream, Call& call, EndedCall& ended) {

@@ -13,6 +13,7 @@
 
 #include "client/registry/sha256.h"
 #include "core/base/crc32c.h"
+#include "optimizer/explain/report.h"
 #include "optimizer/service/service.h"
 #include "proto/convert/status.h"
 #include "tenon/v1/optimize.grpc.pb.h"
@@ -174,6 +175,49 @@ TEST_F(WireTest, WhoStopsSendingIsCutOff) {
   const std::string model = GoodModel();
   EXPECT_TRUE(absl::IsCancelled(Call({Options(model), Chunk(0, model.substr(0, 10))}, false)));
   ExpectNothingIsHeld();
+}
+
+// A report is larger than a message may be: it comes in parts, and no character is cut.
+TEST_F(WireTest, ALongReportComesInPartsAndWhoDoesNotReadItIsCutOff) {
+  Start(2s);
+  const testing::RunResult made = testing::Run(
+      {"/usr/bin/python3", TENON_SOURCE_DIR "/tests/e2e/long_model.py", folder_ / "long", "6000"});
+  ASSERT_EQ(made.exit_code, 0) << made.err;
+  const std::string model = testing::ReadFile(folder_ / "long");
+  auto options = Options(model);
+  options.mutable_options()->set_time_limit_ms(1);
+  ASSERT_TRUE(Call({options, Chunk(0, model)}).ok());
+  std::string report;
+  std::uint64_t announced = 0;
+  for (const auto& answer : answers_) {
+    EXPECT_LE(answer.report_json().size(), 1U << 20);
+    report += answer.report_json();
+    if (answer.has_result()) announced = answer.result().report_bytes();
+  }
+  EXPECT_GT(report.size(), 1U << 20);
+  EXPECT_EQ(report.size(), announced);
+  EXPECT_TRUE(ParseReport(report, "report").ok());
+
+  // Little is on its way to who does not read.
+  grpc::ChannelArguments arguments;
+  arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);
+  arguments.SetInt(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, 64 << 10);
+  const auto lazy = v1::OptimizeService::NewStub(
+      grpc::CreateCustomChannel("127.0.0.1:" + std::to_string(server_->port()),
+                                grpc::InsecureChannelCredentials(), arguments));
+  grpc::ClientContext context;
+  const auto stream = lazy->Optimize(&context);
+  stream->Write(options);
+  stream->Write(Chunk(0, model));
+  stream->WritesDone();
+  const auto end = std::chrono::steady_clock::now() + 60s;
+  while (last_ != CallOutcome::kCancelled && std::chrono::steady_clock::now() < end) {
+    std::this_thread::sleep_for(10ms);
+  }
+  EXPECT_EQ(last_, CallOutcome::kCancelled);
+  ExpectNothingIsHeld();
+  context.TryCancel();
+  EXPECT_FALSE(stream->Finish().ok());
 }
 
 TEST_F(WireTest, CallersWhoOnlySitThereHaveTheirShareAndNoMore) {
