@@ -25,6 +25,8 @@ namespace {
 
 // Costs are sums of doubles in varying order.
 constexpr double kRounding = 1e-9;
+// How long prices are still asked for when the time is up: a roofline has given all by then.
+constexpr std::chrono::milliseconds kPricing(200);
 constexpr egraph::EGraphOptions kOptions{.commutative = true, .keep_operands = true};
 
 class Saturation {
@@ -43,24 +45,24 @@ class Saturation {
     result.cost_before_us = result.cost_after_us = given_.us;
     const egraph::SaturationResult saturated = Grow();
     result.complete = saturated.stop == egraph::SaturationResult::Stop::kSaturated;
-    ASSIGN_OR_RETURN(const extract::Result found, Extract(result.complete));
     result.steps = saturated.iterations;
     result.graphs = std::int64_t(e_.node_count());
+    result.extraction = Extraction{.cost_us = given_.us,
+                                   .saturated = result.complete,
+                                   .nodes = result.graphs,
+                                   .iterations = saturated.iterations};
+    ASSIGN_OR_RETURN(const extract::Result found, Extract(result.complete));
+    if (found.verdict == extract::Verdict::kInfeasible) {
+      if (!space_->complete()) return result;
+      return base::Internal("the e-graph of a piece does not hold the piece");
+    }
     graph::Graph best = space_->Build(found.choice);
     const GraphCost cost = CostOfGraph(device_, best, best.outputs());
     if (std::abs(cost.us - found.cost) > 1e-6 * given_.us) {
       return base::Internal(fmt::format("a graph of {:.9g} us was extracted as one of {:.9g} us",
                                         cost.us, found.cost));
     }
-    result.extraction = Extraction{
-        .cost_us = cost.us,
-        .lower_bound_us = std::clamp(found.lower_bound - space_->surcharge_us(), 0.0, cost.us),
-        .optimal = found.verdict == extract::Verdict::kOptimal,
-        .saturated = result.complete,
-        .nodes = std::int64_t(e_.node_count()),
-        .classes = found.classes,
-        .iterations = saturated.iterations};
-    if (result.extraction->optimal) result.extraction->lower_bound_us = cost.us;
+    Tell(found, cost.us, *result.extraction);
     result.improved = cost.us < given_.us * (1 - kRounding) ||
                       (cost.us <= given_.us * (1 + kRounding) && cost.nodes < given_.nodes);
     if (!result.improved) return result;
@@ -71,11 +73,21 @@ class Saturation {
   }
 
  private:
+  bool Over() const { return limits_.stop.stop_requested() || (limits_.late && limits_.late()); }
+
+  // What was left out of the space might have been cheaper.
+  void Tell(const extract::Result& found, double cost_us, Extraction& extraction) const {
+    extraction.cost_us = cost_us;
+    extraction.classes = found.classes;
+    if (!space_->complete()) return;
+    extraction.optimal = found.verdict == extract::Verdict::kOptimal;
+    const double bound = std::clamp(found.lower_bound - space_->surcharge_us(), 0.0, cost_us);
+    extraction.lower_bound_us = extraction.optimal ? cost_us : bound;
+  }
+
   egraph::SaturationResult Grow() {
     roots_ = egraph::AddGraph(e_, piece_, piece_.outputs());
-    Merges merges(egraph::NodeId(e_.node_bound()), [this] {
-      return limits_.stop.stop_requested() || (limits_.late && limits_.late());
-    });
+    Merges merges(egraph::NodeId(e_.node_bound()), [this] { return Over(); });
     egraph::Saturator saturator(rules_.set());
     saturator.Record(&applications_);
     saturator.Supervise(&merges);
@@ -86,16 +98,14 @@ class Saturation {
   }
 
   StatusOr<extract::Result> Extract(bool saturated) {
-    space_.emplace(e_, piece_, roots_, device_, given_.us * (1 + kRounding));
+    const auto begun = std::chrono::steady_clock::now();
+    space_.emplace(e_, piece_, roots_, device_, given_.us * (1 + kRounding),
+                   [&] { return Over() && std::chrono::steady_clock::now() - begun > kPricing; });
     extract::Options options{.limits = limits_.extraction, .stop = limits_.stop};
     if (!saturated) {
       options.limits.classes = std::min(options.limits.classes, limits_.classes_unsaturated);
     }
-    ASSIGN_OR_RETURN(extract::Result found, extract::Extract(space_->problem(), options));
-    if (found.verdict == extract::Verdict::kInfeasible) {
-      return base::Internal("the e-graph of a piece does not hold the piece");
-    }
-    return found;
+    return extract::Extract(space_->problem(), options);
   }
 
   Status Derive(const graph::Graph& best, double cost_us, std::vector<Move>& moves) {

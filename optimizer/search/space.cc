@@ -21,7 +21,7 @@ constexpr double kTrifle = 1e-11;
 }  // namespace
 
 Space::Space(const egraph::EGraph& g, const graph::Graph& piece, std::span<const ClassId> roots,
-             const Device& device, double limit_us)
+             const Device& device, double limit_us, const std::function<bool()>& late)
     : g_(g),
       piece_(piece),
       device_(device),
@@ -35,9 +35,13 @@ Space::Space(const egraph::EGraph& g, const graph::Graph& piece, std::span<const
   for (const ClassId c : roots) roots_.push_back(g.Find(c));
   FixKnown();
   Number(roots_);
+  // Those of the piece have a price already.
+  const auto given = NodeId(piece.size());
   for (std::size_t c = 0; c < g.class_bound(); ++c) {
     if (number_[c] < 0) continue;
     for (const NodeId n : nodes_[c]) {
+      complete_ = complete_ && !(late && late());
+      if (!complete_ && n >= given) continue;
       const double us = Price(n);
       if (us > limit_us) continue;
       extract::Node node{.eclass = number_[c], .cost = us + trifle_us_, .children = {}};

@@ -1,6 +1,7 @@
 // Space: the graphs that an e-graph of a piece holds, priced by a device, as extraction takes them.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <span>
 #include <vector>
@@ -20,10 +21,13 @@ namespace tenon::optimizer {
 class Space {
  public:
   // `piece` is the graph that the e-graph began with, `roots` the classes of its outputs. Nodes
-  // that alone cost more than `limit_us` are left out.
+  // that alone cost more than `limit_us` are left out. `late` is asked before each price, for a
+  // device may measure; once it says so, the nodes that have no price yet are left out, too.
   Space(const egraph::EGraph& g, const graph::Graph& piece, std::span<const egraph::ClassId> roots,
-        const Device& device, double limit_us);
+        const Device& device, double limit_us, const std::function<bool()>& late = {});
 
+  // No node was left out for being late.
+  bool complete() const { return complete_; }
   const extract::Problem& problem() const { return problem_; }
   // What the problem's costs exceed the device's by, at most, for a whole choice: each node costs a
   // trifle more, so that of two equal graphs the smaller one is cheaper.
@@ -48,6 +52,7 @@ class Space {
   std::vector<extract::ClassId> number_;  // By class, or -1.
   std::vector<egraph::NodeId> node_of_;   // By node of the problem.
   extract::Problem problem_;
+  bool complete_ = true;
 };
 
 }  // namespace tenon::optimizer

@@ -132,6 +132,28 @@ TEST(SpacePropertyTest, TheCheapestChoiceIsTheCheapestGraph) {
   EXPECT_GE(compared, 30);
 }
 
+// A device that measures is asked for no more prices when the time is up; what the e-graph began
+// with is still there.
+TEST(SpaceTest, WhatIsLateHasNoPriceAndThePieceHasOne) {
+  const auto device = Open("roofline:h100");
+  const EqsatRules rules(LectureRules(), /*fast_math=*/false);
+  const graph::Graph g = ResnetBlock();
+  egraph::EGraph e(rules.vocabulary(), {.commutative = true});
+  const auto roots = egraph::AddGraph(e, g, g.outputs());
+  egraph::Saturator(rules.set()).Run(e, {.weights = false});
+  const double given = CostOfGraph(*device, g, g.outputs()).us;
+  const Space all(e, g, roots, *device, 10 * given);
+  EXPECT_TRUE(all.complete());
+  const Space late(e, g, roots, *device, 10 * given, [] { return true; });
+  EXPECT_FALSE(late.complete());
+  EXPECT_LT(late.problem().nodes.size(), all.problem().nodes.size());
+  const auto cheapest = extract::Extract(all.problem(), {});
+  const auto left = extract::Extract(late.problem(), {});
+  ASSERT_TRUE(cheapest.ok() && left.ok());
+  EXPECT_LT(cheapest->cost, 0.5 * given);
+  EXPECT_NEAR(left->cost, given, 1e-6 * given);
+}
+
 // Rules with several outputs alone would fill any e-graph: what they merged can be merged again.
 TEST(MergesTest, SiblingsAreMergedInBoundedlyManyWays) {
   std::vector<SearchRule> all = LectureRules();
