@@ -88,9 +88,14 @@ void Levels::CompleteLevel() {
 }
 
 TypeId Levels::Infer(int o, std::span<const TypeId> operands) {
-  if (universe_.operators[static_cast<std::size_t>(o)].same_shape &&
-      std::any_of(operands.begin(), operands.end(), [&](TypeId t) { return t != operands[0]; })) {
-    return graph::kNoType;
+  const graph::Universe::Operator& op = universe_.operators[static_cast<std::size_t>(o)];
+  if (op.same_shape) {
+    TypeId shape = graph::kNoType;
+    for (TypeId t : operands) {
+      if (op.or_scalar && table_.extents_at(t).empty()) continue;
+      if (shape != graph::kNoType && t != shape) return graph::kNoType;
+      shape = t;
+    }
   }
   const TypeId type = table_.Infer(op_ids_[static_cast<std::size_t>(o)], operands);
   if (type == graph::kNoType) return type;

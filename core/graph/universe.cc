@@ -91,6 +91,10 @@ Status ValidateOperators(const Universe& u) {
       return base::InvalidArgument(fmt::format("{}: arity: {} operands; {} to {} are possible",
                                                field, o.arity, info.arity_min, most));
     }
+    if (o.or_scalar && !o.same_shape) {
+      return base::InvalidArgument(
+          fmt::format("{}: or_scalar: without same_shape every shape is allowed; add that", field));
+    }
     RETURN_IF_ERROR(ValidateLimits(o, field));
     for (std::size_t j = 0; j < k; ++j) {
       if (u.operators[j].op == o.op && u.operators[j].arity == o.arity) {

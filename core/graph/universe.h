@@ -44,7 +44,8 @@ struct Universe {
     ops::Operator op;  // With all its attributes.
     int arity = 0;     // 0 for a constant.
     std::vector<Limit> limits;
-    bool same_shape = false;  // Only operands of equal shapes: no broadcasting.
+    bool same_shape = false;  // Only operands of equal shapes: no broadcasting ..
+    bool or_scalar = false;   // .. but of operands of rank 0; with same_shape only.
     friend bool operator==(const Operator&, const Operator&) = default;
   };
 

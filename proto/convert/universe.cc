@@ -113,6 +113,7 @@ Status AppendOperators(const v1::Universe::Operator& message, int number, graph:
                     info.arity_min, std::min(info.arity_max, graph::kUniverseArityMax)));
   }
   o.same_shape = message.same_shape();
+  o.or_scalar = message.or_scalar();
   for (const v1::Universe::Operand& operand : message.operand()) {
     graph::Universe::Limit limit;
     limit.operand = operand.index();
@@ -276,6 +277,7 @@ v1::Universe ToMessage(const graph::Universe& u) {
     to.set_name(std::string(ops::NameOf(o.op)));
     to.set_arity(o.arity);
     to.set_same_shape(o.same_shape);
+    to.set_or_scalar(o.or_scalar);
     for (const ops::Attr& attr : ChangedAttrs(o.op)) {
       v1::Universe::Attribute& a = *to.add_attribute();
       a.set_name(std::string(attr.name));
@@ -328,7 +330,8 @@ std::string CanonicalText(const graph::Universe& u) {
       if (limit.kind) out += fmt::format(" kind: {}", NameOf(*limit.kind));
       out += " }";
     }
-    out += o.same_shape ? " same_shape: true }\n" : " }\n";
+    if (o.same_shape) out += " same_shape: true";
+    out += o.or_scalar ? " or_scalar: true }\n" : " }\n";
   }
   return out;
 }

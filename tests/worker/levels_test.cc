@@ -59,7 +59,11 @@ class BruteForce {
   }
   bool Allowed(const graph::Universe::Operator& o, const std::vector<TermId>& operands) {
     for (TermId id : operands) {
-      if (o.same_shape && !(table_.extents(id) == table_.extents(operands[0]))) return false;
+      if (!o.same_shape || (o.or_scalar && table_.extents(id).empty())) continue;
+      for (TermId other : operands) {
+        if (o.or_scalar && table_.extents(other).empty()) continue;
+        if (!(table_.extents(id) == table_.extents(other))) return false;
+      }
     }
     for (const graph::Universe::Limit& limit : o.limits) {
       const TermId id = operands[std::size_t(limit.operand)];
@@ -149,6 +153,22 @@ TEST(LevelsTest, ConstantsLimitsAndKindsAreObserved) {
             "operator { name: \"Concat\" arity: 2 attribute { name: \"axis\" value { int: 1 } } "
             "operand { index: 1 shape: [2, 2] } }"),
       3);
+}
+
+TEST(LevelsTest, ScalarsMayMeetEveryShapeWhereOnlyEqualOnesMay) {
+  const graph::Universe u = Parse(
+      "name: \"s\" input { name: \"a\" kind: ACTIVATION shape: [2] } "
+      "input { name: \"b\" kind: ACTIVATION shape: [1, 2] } "
+      "input { name: \"s\" kind: ACTIVATION } "
+      "operator { name: \"Mul\" same_shape: true or_scalar: true }");
+  ExpectEveryGraphOnce(u, 2);
+  Levels levels(u, false);
+  std::set<std::string> seen;
+  for (std::uint64_t unit = 0; unit < levels.unit_count(); ++unit) {
+    levels.Walk(unit, [&](const Candidate& c) { seen.insert(Print(levels, c)); });
+  }
+  EXPECT_EQ(seen, (std::set<std::string>{"Mul(a, a)", "Mul(b, b)", "Mul(s, s)", "Mul(a, s)",
+                                         "Mul(s, a)", "Mul(b, s)", "Mul(s, b)"}));
 }
 
 TEST(LevelsTest, NormalOrderKeepsOneOrderOfCommutativeOperands) {

@@ -69,7 +69,8 @@ TEST(UniverseTest, CanonicalTextOfTheDocument) {
       std::string(kHead) + kInput +
           "description: \"a \\\"b\\\"\" operator { name: \"Concat\" arity: 2 attribute { name: "
           "\"axis\" value { int: 0 } value { int: 1 } } operand { index: 1 shape: [0, 3] kind: "
-          "WEIGHT } } operator { name: \"Add\" same_shape: true }",
+          "WEIGHT } } operator { name: \"Add\" same_shape: true } "
+          "operator { name: \"Mul\" same_shape: true or_scalar: true }",
       "doc");
   ASSERT_TRUE(u.ok()) << u.status();
   EXPECT_EQ(CanonicalText(*u),
@@ -83,7 +84,8 @@ TEST(UniverseTest, CanonicalTextOfTheDocument) {
             "}\n"
             "operator { name: \"Concat\" arity: 2 attribute { name: \"axis\" value { int: 1 } } "
             "operand { index: 1 shape: [0, 3] kind: WEIGHT } }\n"
-            "operator { name: \"Add\" arity: 2 same_shape: true }\n");
+            "operator { name: \"Add\" arity: 2 same_shape: true }\n"
+            "operator { name: \"Mul\" arity: 2 same_shape: true or_scalar: true }\n");
 }
 
 TEST(UniverseTest, AttributeValuesAreExpandedToEveryCombination) {
