@@ -188,10 +188,11 @@ StatusOr<Generated> Generate(const graph::Universe& universe, const GenerateOpti
   report.proved = made.content.counts.proved;
   report.refuted = made.content.counts.refuted;
   report.unproved = made.content.counts.unproved;
+  report.pairs_checked = made.content.counts.pairs_checked;
   report.underivable = made.content.counts.underivable;
   report.rounds = made.rounds;
-  report.rules = made.content.rules.size();
-  report.higher_rank_rules = made.higher_rank_rules;
+  report.rules = pack::FamilyCount(made.content);
+  report.forms = made.content.rules.size();
   report.multi_output_rules = made.multi_output_rules;
   for (const auto& [a, b] : made.examples) {
     report.underivable_examples.push_back(fragment.table.Print(a) + " = " +

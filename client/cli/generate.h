@@ -2,8 +2,7 @@
 // rooms meet; a cluster does the same with the same parts.
 //
 // enumerate (worker) -> classes -> reduce (coordinator): lift, prove (verifier), keep, prune, check
-// -> the same rules one rank higher, joins: proved like any rule -> float classes -> the content of
-// a pack.
+// -> their other forms, joins: proved like any rule -> float classes -> the content of a pack.
 #pragma once
 
 #include <cstdint>
@@ -57,10 +56,11 @@ struct GenerateReport {
   std::uint64_t proved = 0;
   std::uint64_t refuted = 0;
   std::uint64_t unproved = 0;
-  std::uint64_t rules = 0;
-  std::uint64_t multi_output_rules = 0;  // Of them.
-  std::uint64_t higher_rank_rules = 0;   // Of them, with one output.
-  std::uint64_t underivable = 0;
+  std::uint64_t rules = 0;               // Families: a rule and its forms count as one.
+  std::uint64_t forms = 0;               // All forms of the rules; what is matched.
+  std::uint64_t multi_output_rules = 0;  // Of the rules.
+  std::uint64_t pairs_checked = 0;       // Each alone, in the last check.
+  std::uint64_t underivable = 0;         // Of those.
   std::string mode;
   double seconds = 0;  // Everything.
   double enumerate_seconds = 0;

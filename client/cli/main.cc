@@ -311,6 +311,23 @@ void AddPack(CLI::App& app, Parsed& parsed) {
     };
   });
 
+  CLI::App* merge =
+      AddCommand(*group, "merge", "Make one pack of several, without what others derive",
+                 "  tenon pack merge matrix.pack conv.pack -o both.pack --name both@1.0.0");
+  auto merging = std::make_shared<PackMergeOptions>();
+  merge->add_option("packs", merging->packs, "Paths, or NAME@VERSION in the cache")->required();
+  merge->add_option("-o,--out", merging->out, "Where it goes")->required();
+  merge->add_option("--name", merging->name, "NAME or NAME@VERSION of the pack")->required();
+  merge->add_option("--key", merging->key, "Secret key (default: your own)");
+  AddJson(*merge, parsed);
+  merge->callback([&parsed, merging] {
+    RequireDistinct({{"--out", merging->out}, {"--json", parsed.json}});
+    parsed.run = [&parsed, merging](Context& c) {
+      merging->json = parsed.json;
+      return MergePacksCommand(c, *merging);
+    };
+  });
+
   CLI::App* diff = AddCommand(*group, "diff", "Compare two packs",
                               "  tenon pack diff old.pack new.pack\n"
                               "  tenon pack diff --content a.pack b.pack\n"

@@ -343,7 +343,7 @@ std::string JobPage(const Job& job, convert::UnixTime now) {
 std::string PackPage(const registry::PackFile& pack) {
   std::string body = fmt::format(
       "<p>{} rules, all proved. Content <code>{}</code>, signed by <code>{}</code>.</p>",
-      pack.content.rules.size(), pack.address,
+      pack::FamilyCount(pack.content), pack.address,
       pack.signer ? registry::ToHex(*pack.signer) : "nobody");
   std::string index, rules;
   std::size_t pictures = 0;

@@ -1,8 +1,9 @@
 // From classes of equal graphs to the content of a pack: what happens after an enumeration, the
 // same in one process and on a cluster, so that both make the same bytes.
 //
-// reduce -> the kept rules one rank higher -> joins -> names, float classes, order. Everything that
-// is new goes to the prover. The outcome depends on the classes and the verdicts alone.
+// reduce -> other forms of the kept rules -> joins -> families, names, float classes, order.
+// Everything that is new goes to the prover. The outcome depends on the classes and the verdicts
+// alone.
 #pragma once
 
 #include <cstdint>
@@ -31,8 +32,7 @@ struct Found {
 
 struct Made {
   pack::Content content;
-  std::uint64_t higher_rank_rules = 0;   // Of them, with one output.
-  std::uint64_t multi_output_rules = 0;  // Of them.
+  std::uint64_t multi_output_rules = 0;  // Families whose rules have several outputs.
   std::uint64_t rounds = 0;              // Of reducing.
   // Pairs that stay underivable, the first of them.
   std::vector<std::pair<graph::TermId, graph::TermId>> examples;

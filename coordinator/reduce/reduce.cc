@@ -345,21 +345,35 @@ class Reducer::State {
     return OkStatus();
   }
 
-  // Asks for every pair alone. What fails is repaired by a dropped rule, or by the pair's own rule.
-  Status Repair() {
-    deriver_.Use(rules_);
+  // Of the pairs of the last check, those that the rules do not derive.
+  StatusOr<std::vector<Pair>> FailingPairs() {
+    std::vector<std::size_t> sizes;
+    std::size_t members = 0;
+    for (std::size_t c = 0; c < classes_.count(); ++c) {
+      sizes.push_back(classes_.of(c).size());
+      members += sizes.back();
+    }
+    const std::size_t total = std::min(out_.pairs, members + options_.last_check.size_max);
     std::vector<Pair> failing;
     std::size_t done = 0;
-    for (std::size_t c = 0; c < classes_.count(); ++c) {
-      const auto members = Sorted(c);
-      for (std::size_t i = 1; i < members.size(); ++i) {
-        for (std::size_t j = 0; j < i; ++j) {
-          if (done++ % 65536 == 0) RETURN_IF_ERROR(Tell("pairs", done, out_.pairs));
-          if (!deriver_.Derives(members[j], members[i]))
-            failing.push_back({members[j], members[i]});
-        }
-      }
-    }
+    Status told = OkStatus();
+    out_.pairs_checked =
+        VisitPairs(sizes, options_.last_check, [&](std::size_t c, std::size_t i, std::size_t j) {
+          if (done++ % 65536 == 0) told = Tell("pairs", done, total);
+          const auto of_class = Sorted(c);
+          if (!deriver_.Derives(of_class[i], of_class[j])) {
+            failing.push_back({of_class[i], of_class[j]});
+          }
+          return told.ok();
+        });
+    RETURN_IF_ERROR(told);
+    return failing;
+  }
+
+  // Asks for pairs alone. What fails is repaired by a dropped rule, or by the pair's own rule.
+  Status Repair() {
+    deriver_.Use(rules_);
+    ASSIGN_OR_RETURN(std::vector<Pair> failing, FailingPairs());
     uses_.assign(deriver_.uses().begin(), deriver_.uses().end());
     Sort(failing);
     const std::size_t kept = kept_.size();

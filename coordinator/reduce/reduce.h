@@ -8,8 +8,9 @@
 // leaned on it comes up again. Proofs are the dear part, so they are asked for in few, large
 // batches that a cluster can spread, and the outcome does not depend on when the answers come.
 //
-// Then rules that the others derive are dropped, and every pair is asked for once more, alone
-// (derive.h): what the shared e-graph hid comes back as a rule. What is left is `underivable`.
+// Then rules that the others derive are dropped, and pairs are asked for once more, alone
+// (derive.h): each class in full and a large sample of all pairs (pair_sample.h). What the shared
+// e-graph hid comes back as a rule. What is left is `underivable`.
 //
 // A pure, single-threaded library: no clock, no randomness, no I/O. Equal inputs and verdicts give
 // equal outputs.
@@ -28,6 +29,7 @@
 #include <vector>
 
 #include "coordinator/reduce/derive.h"
+#include "coordinator/reduce/pair_sample.h"
 #include "core/base/status.h"
 
 namespace tenon::reduce {
@@ -69,6 +71,7 @@ struct ReduceOptions {
   // Exchanged operands of commutative operators count as equal without a rule: matchers try both
   // orders, and lifting makes no rule of it.
   egraph::EGraphOptions egraph{.commutative = true};
+  PairSampleOptions last_check = {};
   // Called now and then; false ends the work with CANCELLED.
   std::function<bool(const Progress&)> progress;
 };
@@ -89,9 +92,10 @@ struct Reduction {
   std::size_t proved = 0;
   std::size_t refuted = 0;
   std::size_t unproved = 0;
-  std::size_t pairs = 0;        // Unordered pairs of members of one class.
-  std::size_t underivable = 0;  // Of them, those that the kept rules do not join alone.
-  std::size_t rounds = 0;       // Batches sent to the prover.
+  std::size_t pairs = 0;          // Unordered pairs of members of one class.
+  std::size_t pairs_checked = 0;  // Of them, those that were asked for alone, in the last check.
+  std::size_t underivable = 0;    // Of those, the ones that the kept rules do not join.
+  std::size_t rounds = 0;         // Batches sent to the prover.
   // Pairs that stay underivable, the first of them at most kExamplesMax.
   static constexpr std::size_t kExamplesMax = 100;
   std::vector<std::pair<graph::TermId, graph::TermId>> examples;

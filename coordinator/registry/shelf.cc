@@ -107,7 +107,7 @@ StatusOr<ShelfEntry> PackShelf::Publish(const std::string& file, std::int64_t no
                    .file_sha256 = registry::ToHex(registry::Sha256(file)),
                    .signer = pack.signer ? registry::ToHex(*pack.signer) : "",
                    .published_at_ms = now_ms,
-                   .rules = pack.content.rules.size()};
+                   .rules = pack::FamilyCount(pack.content)};
   const std::string version = pack::ToString(pack.version);
   const base::MutexLock lock(mutex_);
   const auto there = Find(entry.name, {.version = version});

@@ -169,9 +169,10 @@ Status Coordinator::ReduceJob(const board::Collected& job, std::stop_token stop)
 
   const pack::Counts& c = file.content.counts;
   board::Board::Outcome outcome;
-  outcome.counts = {
-      c.graphs_by_size, job.result.graphs, c.classes,  c.equivalent_pairs,        c.candidates,
-      c.proved,         c.refuted,         c.unproved, file.content.rules.size(), c.underivable};
+  outcome.counts = {c.graphs_by_size,   job.result.graphs, c.classes,
+                    c.equivalent_pairs, c.candidates,      c.proved,
+                    c.refuted,          c.unproved,        pack::FamilyCount(file.content),
+                    c.underivable};
   outcome.pack_reference = file.reference();
   outcome.pack_address = address;
   const base::MutexLock lock(mutex_);

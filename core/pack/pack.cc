@@ -18,7 +18,8 @@ using base::PutByte;
 using base::PutString;
 using base::PutVarint;
 
-constexpr std::uint8_t kFormat = 1;
+constexpr std::uint8_t kFormat = 2;
+constexpr std::uint8_t kProvenanceFormat = 1;
 constexpr std::uint64_t kSizesMax = 64;
 
 bool IsRuleName(std::string_view name) {
@@ -38,7 +39,25 @@ Status Damaged(const ByteReader& in) {
   return base::DataLoss(fmt::format("byte {}: {}", in.offset(), in.error()));
 }
 
+// A rule whose `form_of` names no rule that stands for itself.
+const PackedRule* FormOfNothing(const Content& content) {
+  std::set<std::string_view> bases;
+  for (const PackedRule& r : content.rules) {
+    if (r.form_of.empty()) bases.insert(r.rule.name);
+  }
+  for (const PackedRule& r : content.rules) {
+    if (!r.form_of.empty() && !bases.contains(r.form_of)) return &r;
+  }
+  return nullptr;
+}
+
 }  // namespace
+
+std::size_t FamilyCount(const Content& content) {
+  return static_cast<std::size_t>(
+      std::count_if(content.rules.begin(), content.rules.end(),
+                    [](const PackedRule& r) { return r.form_of.empty(); }));
+}
 
 StatusOr<Version> ParseVersion(std::string_view text) {
   Version v;
@@ -104,6 +123,11 @@ StatusOr<std::string> EncodeContent(const Content& content) {
                                                entries[k].rule->rule.name));
     }
   }
+  if (const PackedRule* lost = FormOfNothing(content)) {
+    return base::InvalidArgument(
+        fmt::format("rule {} is called a form of {}, which is no rule that stands for itself",
+                    lost->rule.name, lost->form_of));
+  }
   std::string out;
   PutByte(out, kFormat);
   PutVarint(out, content.semantics);
@@ -114,7 +138,7 @@ StatusOr<std::string> EncodeContent(const Content& content) {
   PutVarint(out, c.graphs_by_size.size());
   for (std::uint64_t n : c.graphs_by_size) PutVarint(out, n);
   for (std::uint64_t n : {c.classes, c.equivalent_pairs, c.candidates, c.proved, c.refuted,
-                          c.unproved, c.underivable}) {
+                          c.unproved, c.pairs_checked, c.underivable}) {
     PutVarint(out, n);
   }
   PutVarint(out, entries.size());
@@ -123,13 +147,14 @@ StatusOr<std::string> EncodeContent(const Content& content) {
     PutString(out, e.rule->rule.name);
     PutByte(out, static_cast<std::uint8_t>(e.rule->rule.float_class));
     PutString(out, e.rule->certificate);
+    PutString(out, e.rule->form_of);
   }
   return out;
 }
 
 StatusOr<Content> DecodeContent(std::string_view bytes) {
   ByteReader in(bytes);
-  if (in.Byte() != kFormat) in.Fail("the format of the content is not 1; it needs another tenon");
+  if (in.Byte() != kFormat) in.Fail("the format of the content is not 2; it needs another tenon");
   Content content;
   content.semantics = in.Varint();
   if (!in.ok()) return Damaged(in);
@@ -147,7 +172,7 @@ StatusOr<Content> DecodeContent(std::string_view bytes) {
   const std::uint64_t sizes = in.Count(kSizesMax, "there are too many sizes");
   for (std::uint64_t k = 0; k < sizes && in.ok(); ++k) c.graphs_by_size.push_back(in.Varint());
   for (std::uint64_t* n : {&c.classes, &c.equivalent_pairs, &c.candidates, &c.proved, &c.refuted,
-                           &c.unproved, &c.underivable}) {
+                           &c.unproved, &c.pairs_checked, &c.underivable}) {
     *n = in.Varint();
   }
   const std::uint64_t count = in.Count(in.remaining(), "there are more rules than bytes");
@@ -157,7 +182,7 @@ StatusOr<Content> DecodeContent(std::string_view bytes) {
     const std::string rule_bytes(in.String());
     const std::string name(in.String());
     const std::uint8_t float_class = in.Byte();
-    PackedRule packed{{}, std::string(in.String())};
+    PackedRule packed{{}, std::string(in.String()), std::string(in.String())};
     if (in.ok() && k > 0 && !Before(last, rule_bytes)) in.Fail("the rules are not in order");
     if (in.ok() && (!IsRuleName(name) || !names.insert(name).second)) {
       in.Fail("a name of a rule is malformed or used twice");
@@ -172,6 +197,7 @@ StatusOr<Content> DecodeContent(std::string_view bytes) {
     content.rules.push_back(std::move(packed));
     last = rule_bytes;
   }
+  if (in.ok() && FormOfNothing(content)) in.Fail("a rule is a form of none that stands for itself");
   in.End();
   if (!in.ok()) return Damaged(in);
   return content;
@@ -179,7 +205,7 @@ StatusOr<Content> DecodeContent(std::string_view bytes) {
 
 std::string EncodeProvenance(const Provenance& p) {
   std::string out;
-  PutByte(out, kFormat);
+  PutByte(out, kProvenanceFormat);
   PutString(out, p.job);
   PutString(out, p.code_version);
   PutVarint(out, static_cast<std::uint64_t>(std::max<std::int64_t>(p.time, 0)));
@@ -188,7 +214,7 @@ std::string EncodeProvenance(const Provenance& p) {
 
 StatusOr<Provenance> DecodeProvenance(std::string_view bytes) {
   ByteReader in(bytes);
-  if (in.Byte() != kFormat) in.Fail("the format of the provenance is not 1");
+  if (in.Byte() != kProvenanceFormat) in.Fail("the format of the provenance is not 1");
   Provenance p;
   p.job = std::string(in.String());
   p.code_version = std::string(in.String());
@@ -213,18 +239,26 @@ std::string_view NameOf(rules::FloatClass float_class) {
 std::string TextView(const Content& content, std::string_view title) {
   std::uint64_t graphs = 0;
   for (std::uint64_t n : content.counts.graphs_by_size) graphs += n;
+  const Counts& c = content.counts;
   std::string out = fmt::format(
-      "# {}\n# {} rules, all proved for all shapes (semantics version {}).\n"
+      "# {}\n# {} rules in {} forms, all proved for all shapes (semantics version {}).\n"
       "# Found among {} graphs of up to {} operators ({}): {} classes, {} equal pairs,\n"
-      "# {} candidates: {} proved, {} refuted, {} unproved; pairs not derivable: {}.\n",
-      title, content.rules.size(), content.semantics, graphs, content.max_operators, content.mode,
-      content.counts.classes, content.counts.equivalent_pairs, content.counts.candidates,
-      content.counts.proved, content.counts.refuted, content.counts.unproved,
-      content.counts.underivable);
-  for (const PackedRule& r : content.rules) {
+      "# {} candidates: {} proved, {} refuted, {} unproved; of {} pairs checked not derivable: "
+      "{}.\n",
+      title, FamilyCount(content), content.rules.size(), content.semantics, graphs,
+      content.max_operators, content.mode, c.classes, c.equivalent_pairs, c.candidates, c.proved,
+      c.refuted, c.unproved, c.pairs_checked, c.underivable);
+  const auto print = [&](const PackedRule& r, const std::string& note) {
     rules::Rule rule = r.rule;
     rule.expect = rules::Expect::kProved;  // So that `tenon prove` can check the view.
-    out += fmt::format("\n# {}\n{}", NameOf(rule.float_class), rules::PrintRule(rule));
+    out += fmt::format("\n# {}{}\n{}", NameOf(rule.float_class), note, rules::PrintRule(rule));
+  };
+  for (const PackedRule& r : content.rules) {
+    if (!r.form_of.empty()) continue;
+    print(r, "");
+    for (const PackedRule& form : content.rules) {
+      if (form.form_of == r.rule.name) print(form, ", a form of " + r.rule.name);
+    }
   }
   return out;
 }

@@ -27,13 +27,18 @@ struct Counts {
   std::uint64_t proved = 0;
   std::uint64_t refuted = 0;
   std::uint64_t unproved = 0;
-  std::uint64_t underivable = 0;
+  std::uint64_t pairs_checked = 0;  // Each alone: all of them, or a sample.
+  std::uint64_t underivable = 0;    // Of those.
   friend bool operator==(const Counts&, const Counts&) = default;
 };
 
 struct PackedRule {
   rules::Rule rule;         // Canonical; its name and float class are part of the pack.
   std::string certificate;  // Empty: none.
+  // The rule of this pack that this one says again with an axis more or less (a family,
+  // core/rules/forms.h), by its name; that rule is no form itself. Empty: the rule stands for
+  // itself.
+  std::string form_of = {};
 };
 
 // What has an address. A value type.
@@ -45,6 +50,9 @@ struct Content {
   Counts counts;
   std::vector<PackedRule> rules;
 };
+
+// Rules that stand for themselves: a family counts once, however many forms it has.
+std::size_t FamilyCount(const Content& content);
 
 struct Provenance {
   std::string job;
@@ -68,7 +76,8 @@ bool IsPackName(std::string_view name);
 Status RequireCertificates(const Content& content);
 
 // The canonical bytes. Rules are put into canonical form and order. InvalidArgument when two rules
-// are equal or share a name, a name is no rule name, or a rule has no canonical form.
+// are equal or share a name, a name is no rule name, `form_of` names no rule that stands for
+// itself, or a rule has no canonical form.
 StatusOr<std::string> EncodeContent(const Content& content);
 // Reads foreign bytes. DataLoss says what is wrong; FailedPrecondition: of another semantics
 // version.

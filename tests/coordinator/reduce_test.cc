@@ -115,6 +115,74 @@ TEST(ReduceTest, MatrixToTwoOperators) {
   }
 }
 
+// With a sample, each class is still joined through its first member.
+TEST(ReduceTest, ASampleOfPairsLeavesEachClassCheckedInFull) {
+  const test::SmallUniverse u = test::MatrixUniverse(2);
+  const Flat flat(u);
+  FakeProver prover;
+  const auto all = Reduce(flat.View(), Lift, prover.Get());
+  const auto some = Reduce(flat.View(), Lift, prover.Get(), {.last_check = {.size_max = 100}});
+  ASSERT_TRUE(all.ok() && some.ok());
+  EXPECT_EQ(all->pairs_checked, all->pairs);
+  EXPECT_LT(some->pairs_checked, all->pairs);
+  EXPECT_EQ(some->underivable, 0u);
+  // Without the rule for Relu(Relu(a)) the three classes that it joins are found open by either.
+  prover.no = {"Relu(Relu(a))"};
+  const auto open = Reduce(flat.View(), Lift, prover.Get(), {.last_check = {.size_max = 1}});
+  ASSERT_TRUE(open.ok());
+  EXPECT_EQ(open->underivable, 3u);
+}
+
+TEST(PairSampleTest, EachClassIsVisitedInFullAndEveryPairHasItsChance) {
+  const std::vector<std::size_t> sizes{0, 1, 2, 40, 3, 200};
+  const std::uint64_t pairs = 1 + 780 + 3 + 19900, stars = 1 + 39 + 2 + 199;
+  using Seen = std::map<std::tuple<std::size_t, std::size_t, std::size_t>, int>;
+  const auto visit = [&](const PairSampleOptions& options, Seen& seen) {
+    std::tuple<std::size_t, std::size_t, std::size_t> last{0, 0, 0};
+    const std::uint64_t calls =
+        VisitPairs(sizes, options, [&](std::size_t c, std::size_t i, std::size_t j) {
+          EXPECT_LT(i, j);
+          EXPECT_LT(j, sizes[c]);
+          EXPECT_LT(last, std::tuple(c, j, i));
+          last = {c, j, i};
+          ++seen[{c, i, j}];
+          return true;
+        });
+    return calls;
+  };
+  Seen all;
+  EXPECT_EQ(visit({}, all), pairs);
+  EXPECT_EQ(all.size(), pairs);
+
+  Seen seen;
+  constexpr int kSeeds = 400, kSize = 1000;
+  for (int seed = 1; seed <= kSeeds; ++seed) {
+    Seen once;
+    const std::uint64_t calls = visit({.size_max = kSize, .seed = std::uint64_t(seed)}, once);
+    EXPECT_LE(calls, stars + kSize);
+    EXPECT_GE(calls, kSize);
+    for (std::size_t c = 0; c < sizes.size(); ++c) {
+      for (std::size_t j = 1; j < sizes[c]; ++j) EXPECT_EQ(once.count({c, 0, j}), 1u);
+    }
+    for (const auto& [pair, count] : once) seen[pair] += count;
+  }
+  // 400 draws of 1 in 20.7: a pair that is drawn less than twice or more than 50 times is not one
+  // of equal chances.
+  EXPECT_EQ(seen.size(), pairs);
+  for (const auto& [pair, count] : seen) {
+    const auto& [c, i, j] = pair;
+    if (i == 0) continue;
+    EXPECT_GE(count, 2) << c << " " << i << " " << j;
+    EXPECT_LE(count, 50) << c << " " << i << " " << j;
+  }
+}
+
+TEST(PairSampleTest, ItStopsWhenToldAndDoesWithoutPairs) {
+  const std::vector<std::size_t> sizes{5, 5};
+  EXPECT_EQ(VisitPairs(sizes, {}, [](auto, auto, auto) { return false; }), 1u);
+  EXPECT_EQ(VisitPairs({}, {}, [](auto, auto, auto) { return true; }), 0u);
+}
+
 TEST(ReduceTest, EqualRunsAreEqual) {
   const test::SmallUniverse u = test::MatrixUniverse(2);
   const Flat flat(u);

@@ -21,7 +21,7 @@ Content Sample() {
   Content c;
   c.universe = "name: \"matrix\"\n";
   c.max_operators = 3;
-  c.counts = {{42, 1116, 40278}, 14993, 92811, 40, 30, 5, 0, 0};
+  c.counts = {{42, 1116, 40278}, 14993, 92811, 40, 30, 5, 0, 92811, 0};
   c.rules.push_back({Parse("rule assoc given a[m,n] b[n,k] c[k,r] source MatMul(a, MatMul(b, c)) "
                            "target MatMul(MatMul(a, b), c) both",
                            rules::FloatClass::kFinite),
@@ -35,17 +35,17 @@ Content Sample() {
 TEST(PackTest, VectorOfTheFormatDocument) {
   Content c;
   c.max_operators = 2;
-  c.counts = {{1, 2}, 1, 1, 1, 1, 0, 0, 0};
+  c.counts = {{1, 2}, 1, 1, 1, 1, 0, 0, 1, 0};
   c.rules.push_back({Parse("rule t given a[m,n] source Transpose(Transpose(a)) target a",
                            rules::FloatClass::kExact),
                      ""});
   const std::string expected(
-      "\x01\x02\x00\x0a"
+      "\x02\x02\x00\x0a"
       "exhaustive"
-      "\x02\x02\x01\x02\x01\x01\x01\x01\x00\x00\x00\x01"
+      "\x02\x02\x01\x02\x01\x01\x01\x01\x00\x00\x01\x00\x01"
       "\x1f\x01\x01\x02\x01\x01\x01\x01\x01\x02\x01\x02\x01\x01\x01\x02\x01\x02\x02\x14\x00\x01"
-      "\x00\x14\x00\x01\x01\x02\x02\x00\x00\x00\x01t\x01\x00",
-      14 + 12 + 32 + 4);
+      "\x00\x14\x00\x01\x01\x02\x02\x00\x00\x00\x01t\x01\x00\x00",
+      14 + 13 + 32 + 5);
   const auto bytes = EncodeContent(c);
   ASSERT_TRUE(bytes.ok()) << base::Message(bytes.status());
   EXPECT_EQ(*bytes, expected);
@@ -81,6 +81,36 @@ TEST(PackTest, RulesThatAreEqualOrShareANameAreRefused) {
   EXPECT_TRUE(EncodeContent(c).ok());
 }
 
+TEST(PackTest, FormsBelongToRulesThatStandForThemselves) {
+  Content c = Sample();
+  c.rules.push_back({Parse("rule batched given a[l,m,n] b[n,k] c[k,r] source "
+                           "MatMul(a, MatMul(b, c)) target MatMul(MatMul(a, b), c) both",
+                           rules::FloatClass::kFinite),
+                     "", "assoc"});
+  EXPECT_EQ(FamilyCount(c), 2u);
+  const std::string bytes = *EncodeContent(c);
+  const auto again = DecodeContent(bytes);
+  ASSERT_TRUE(again.ok()) << base::Message(again.status());
+  EXPECT_EQ(again->rules[2].rule.name, "batched");
+  EXPECT_EQ(again->rules[2].form_of, "assoc");
+  EXPECT_EQ(again->rules[1].form_of, "");
+  EXPECT_EQ(*EncodeContent(*again), bytes);
+  // The view says so, behind the rule itself.
+  const std::string view = TextView(*again, "pack x 1.0.0");
+  EXPECT_NE(view.find("2 rules in 3 forms"), view.npos);
+  EXPECT_LT(view.find("rule assoc"), view.find("a form of assoc"));
+
+  for (const char* lost : {"nothing", "batched"}) {
+    c.rules.back().form_of = lost;
+    EXPECT_FALSE(EncodeContent(c).ok()) << lost;
+    // The same bytes with another name in them.
+    std::string other = bytes;
+    const std::size_t at = other.rfind("assoc");
+    other.replace(at - 1, 6, std::string(1, char(std::string(lost).size())) + lost);
+    EXPECT_FALSE(DecodeContent(other).ok()) << lost;
+  }
+}
+
 TEST(PackTest, AnotherSemanticsVersionIsRefusedByThatName) {
   Content c = Sample();
   c.semantics = kSemanticsVersion + 1;
@@ -105,7 +135,7 @@ TEST(PackTest, CutOrChangedBytesNeverCrashAndNeverGiveOtherBytes) {
   EXPECT_FALSE(DecodeContent(bytes + "x").ok());
   // Hostile lengths.
   for (const char* text :
-       {"\x01\x02\xff\xff\xff\xff\xff\xff\xff\xff\x7f", "\x01\x02\x00\x0a", ""}) {
+       {"\x02\x02\xff\xff\xff\xff\xff\xff\xff\xff\x7f", "\x02\x02\x00\x0a", ""}) {
     EXPECT_FALSE(DecodeContent(text).ok());
   }
 }

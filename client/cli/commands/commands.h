@@ -133,6 +133,16 @@ struct PackExportOptions {
 // Rules that the format cannot carry are left out, named and counted.
 Outcome ExportPackCommand(Context& context, const PackExportOptions& options);
 
+struct PackMergeOptions {
+  std::vector<std::string> packs;
+  std::string out;
+  std::string name;
+  std::string key;
+  std::string json;
+};
+// One pack with the rules of all, without those that others derive (coordinator/publish/merge.h).
+Outcome MergePacksCommand(Context& context, const PackMergeOptions& options);
+
 struct PackDiffOptions {
   std::string a, b;
   bool content = false;

@@ -22,21 +22,6 @@ std::string_view StageOf(std::string_view phase) {
   return EnumerationStage(phase);
 }
 
-// "name@1.2.3" in two.
-Status ParseReference(const std::string& text, registry::PackFile& pack) {
-  const std::size_t at = text.find('@');
-  pack.name = text.substr(0, at);
-  if (!pack::IsPackName(pack.name)) {
-    return base::InvalidArgument(fmt::format(
-        "'{}' cannot name a pack: use a-z, 0-9, _ and -, a letter first; see --name", pack.name));
-  }
-  const std::string version = at == std::string::npos ? "0.1.0" : text.substr(at + 1);
-  StatusOr<pack::Version> parsed = pack::ParseVersion(version);
-  if (!parsed.ok()) return base::Annotate(parsed.status(), fmt::format("--name {}", text));
-  pack.version = *parsed;
-  return OkStatus();
-}
-
 Json Document(const Generated& made, const registry::PackFile& pack, const std::string& file) {
   const GenerateReport& r = made.report;
   Json by_size = Json::Array(), rejected = Json::Array(), underivable = Json::Array();
@@ -61,7 +46,9 @@ Json Document(const Generated& made, const registry::PackFile& pack, const std::
       {"refuted", r.refuted},
       {"unproved", r.unproved},
       {"rules", r.rules},
+      {"forms", r.forms},
       {"multi_output_rules", r.multi_output_rules},
+      {"pairs_checked", r.pairs_checked},
       {"underivable", r.underivable},
       {"rounds", r.rounds},
       {"seconds", r.seconds},
@@ -91,10 +78,14 @@ void Print(const Generated& made, const registry::PackFile& pack, const std::str
   line("  refuted", r.refuted, "");
   line("  unproved", r.unproved, "");
   line("rules", r.rules,
-       r.multi_output_rules > 0
-           ? fmt::format("{} of them with several outputs", r.multi_output_rules)
+       fmt::format("in {} forms{}", r.forms,
+                   r.multi_output_rules > 0
+                       ? fmt::format("; {} have several outputs", r.multi_output_rules)
+                       : ""));
+  line("underivable pairs", r.underivable,
+       r.pairs_checked < r.equivalent_pairs
+           ? fmt::format("of {} checked: each class in full and a sample", Grouped(r.pairs_checked))
            : "");
-  line("underivable pairs", r.underivable, "");
   console.Print(fmt::format("  wrote {} in {}, {} at most", file, Duration(r.seconds),
                             Bytes(r.peak_rss_bytes)));
   for (const std::string& pair : r.underivable_examples) {
@@ -114,7 +105,7 @@ Outcome GenerateCommand(Context& context, const GenerateCommandOptions& options)
   ASSIGN_OR_RETURN(const graph::Universe universe, OpenUniverse(options.enumeration.universe));
   registry::PackFile pack;
   RETURN_IF_ERROR(
-      ParseReference(options.name.empty() ? DefaultPackName(universe) : options.name, pack));
+      ParsePackReference(options.name.empty() ? DefaultPackName(universe) : options.name, pack));
   ASSIGN_OR_RETURN(const registry::SigningKey key, ReadSigningKey(options.key));
 
   const worker::EnumerateOptions enumeration = ToWorkerOptions(options.enumeration, context);

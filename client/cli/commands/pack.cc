@@ -68,7 +68,8 @@ Json PackJson(const PackFile& pack) {
                        {"version", pack::ToString(pack.version)},
                        {"address", pack.address},
                        {"signer", pack.signer ? Json(Signer(pack)) : Json()},
-                       {"rules", content.rules.size()},
+                       {"rules", pack::FamilyCount(content)},
+                       {"forms", content.rules.size()},
                        {"semantics", content.semantics},
                        {"mode", content.mode},
                        {"max_operators", content.max_operators},
@@ -135,6 +136,20 @@ StatusOr<PackFile> OpenPack(const std::string& reference, const registry::PackPo
   return registry::ReadPackFile(path, policy);
 }
 
+Status ParsePackReference(const std::string& text, registry::PackFile& pack) {
+  const std::size_t at = text.find('@');
+  pack.name = text.substr(0, at);
+  if (!pack::IsPackName(pack.name)) {
+    return base::InvalidArgument(fmt::format(
+        "'{}' cannot name a pack: use a-z, 0-9, _ and -, a letter first; see --name", pack.name));
+  }
+  const std::string version = at == std::string::npos ? "0.1.0" : text.substr(at + 1);
+  StatusOr<pack::Version> parsed = pack::ParseVersion(version);
+  if (!parsed.ok()) return base::Annotate(parsed.status(), fmt::format("--name {}", text));
+  pack.version = *parsed;
+  return OkStatus();
+}
+
 StatusOr<registry::PublicKey> ReadPublicKey(const std::string& text_or_path) {
   std::string text = text_or_path;
   if (text.size() != 64 || !registry::FromHex(text)) {
@@ -165,7 +180,7 @@ Outcome AddPackCommand(Context& context, const std::vector<std::string>& paths) 
     StatusOr<PackFile> pack = cache.Put(bytes);
     if (!pack.ok()) return base::Annotate(pack.status(), path);
     context.console.Print(fmt::format("{} is in the cache, with {} rules", pack->reference(),
-                                      pack->content.rules.size()));
+                                      pack::FamilyCount(pack->content)));
   }
   return ExitCode::kDone;
 }
@@ -180,7 +195,7 @@ Outcome ListPacksCommand(Context& context, const std::string& json) {
     StatusOr<PackFile> pack = registry::ReadPackFile(entry.path, kAnySigner);
     if (pack.ok()) {
       context.console.Print(fmt::format("{:<24} {:>5} rules  {}", reference,
-                                        pack->content.rules.size(),
+                                        pack::FamilyCount(pack->content),
                                         context.console.Paint(Color::kDim, entry.path)));
       Json fields = PackJson(*pack);
       fields.Set("path", entry.path);
@@ -209,7 +224,11 @@ Outcome ShowPackCommand(Context& context, const PackShowOptions& options) {
           "show`)");
     }
     Json rules = Json::Array();
-    for (const pack::PackedRule& packed : pack.content.rules) rules.Append(RuleJson(packed.rule));
+    for (const pack::PackedRule& packed : pack.content.rules) {
+      Json fields = RuleJson(packed.rule);
+      fields.Set("form_of", packed.form_of.empty() ? Json() : Json(packed.form_of));
+      rules.Append(std::move(fields));
+    }
     std::string text = pack::TextView(pack.content, pack.reference());
     while (text.ends_with('\n')) text.pop_back();
     context.console.Print(text);
@@ -300,7 +319,7 @@ Outcome VerifyPackCommand(Context& context, const PackVerifyOptions& options) {
     }
     context.console.Print(fmt::format("{}: {} {}, {} rules", reference, pack.reference(),
                                       context.console.Paint(Color::kGreen, "is intact"),
-                                      pack.content.rules.size()));
+                                      pack::FamilyCount(pack.content)));
     context.console.Print(fmt::format("  content  {}", pack.address));
     context.console.Print(fmt::format("  signer   {}", Signer(pack)));
     context.console.Print(fmt::format("  made by  {} {}, {}", pack.provenance.job,

@@ -19,6 +19,10 @@ StatusOr<std::string> FindPack(const std::string& reference);
 StatusOr<registry::PackFile> OpenPack(const std::string& reference,
                                       const registry::PackPolicy& policy = {});
 
+// What a --name argument says: NAME or NAME@VERSION; the version is 0.1.0 unless it is given.
+// InvalidArgument.
+Status ParsePackReference(const std::string& text, registry::PackFile& pack);
+
 // The public key of a --key argument: 64 hexadecimal digits, or a file that holds them.
 StatusOr<registry::PublicKey> ReadPublicKey(const std::string& text_or_path);
 

@@ -73,12 +73,12 @@ Outcome PullPackCommand(Context& context, const PackRemoteOptions& options) {
   if (!options.out.empty()) RETURN_IF_ERROR(registry::WriteFile(options.out, pulled->file));
   context.console.Print(fmt::format("{} is in {}, with {} rules", pack.reference(),
                                     options.out.empty() ? "the cache" : options.out,
-                                    pack.content.rules.size()));
+                                    pack::FamilyCount(pack.content)));
   Json document = Json::Object({{"name", pack.name},
                                 {"version", pack::ToString(pack.version)},
                                 {"address", pack.address},
                                 {"signer", registry::ToHex(*pack.signer)},
-                                {"rules", pack.content.rules.size()}});
+                                {"rules", pack::FamilyCount(pack.content)}});
   RETURN_IF_ERROR(Deliver(document, options.json, context.console));
   return ExitCode::kDone;
 }

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -38,14 +39,16 @@ TEST_F(PackTest, GenerateReportsWhatItPublished) {
   const RunResult r = Generate("again.pack", {"--json", "-"});
   ASSERT_EQ(r.exit_code, 0) << r.err;
   const json report = json::parse(r.out);
-  for (const char* field : {"graphs", "graphs_by_size", "classes", "equivalent_pairs", "candidates",
-                            "proved", "refuted", "unproved", "rules", "underivable", "seconds",
-                            "graphs_per_second", "peak_rss_bytes", "mode", "address"}) {
+  for (const char* field :
+       {"graphs", "graphs_by_size", "classes", "equivalent_pairs", "candidates", "proved",
+        "refuted", "unproved", "rules", "forms", "pairs_checked", "underivable", "seconds",
+        "graphs_per_second", "peak_rss_bytes", "mode", "address"}) {
     EXPECT_TRUE(report.contains(field)) << field;
   }
   // Relu(Relu(a)) = Relu(a), Transpose(Transpose(a)) = a, and the two commute.
   EXPECT_EQ(report["graphs_by_size"], json({2, 4}));
   EXPECT_EQ(report["rules"], 3);
+  EXPECT_EQ(report["forms"], 24);  // 4 ranks; twice 1 + 3 + 6 exchanges of two axes.
   EXPECT_EQ(report["underivable"], 0);
 }
 
@@ -54,7 +57,10 @@ TEST_F(PackTest, ShowIsRuleTextThatProves) {
   EXPECT_EQ(shown.exit_code, 0);
   EXPECT_EQ(Tenon({"prove", home_.Write("shown.rules", shown.out)}).exit_code, 0);
   const json document = json::parse(Tenon({"pack", "show", pack(), "--json", "-"}).out);
-  EXPECT_EQ(document["rules"].size(), 3u);
+  EXPECT_EQ(document["rules"].size(), 24u);
+  EXPECT_EQ(std::count_if(document["rules"].begin(), document["rules"].end(),
+                          [](const json& rule) { return rule["form_of"].is_null(); }),
+            3);
   EXPECT_EQ(document["name"], "small");
   EXPECT_EQ(document["version"], "0.1.0");
 }
@@ -85,7 +91,7 @@ TEST_F(PackTest, DiffNamesRulesThatCameAndWent) {
   const json document = json::parse(r.out);
   EXPECT_EQ(document["equal"], false);
   EXPECT_EQ(document["removed"].size(), 0u);
-  EXPECT_EQ(document["added"].size(), 3u);
+  EXPECT_EQ(document["added"].size(), 24u);
   EXPECT_EQ(Tenon({"pack", "diff", pack(), pack()}).exit_code, 0);
 }
 

@@ -3,7 +3,9 @@
 #include "client/cli/generate.h"
 
 #include <fstream>
+#include <map>
 #include <memory>
+#include <set>
 #include <sstream>
 
 #include <gtest/gtest.h>
@@ -11,7 +13,9 @@
 #include "coordinator/reduce/derive.h"
 #include "core/rules/canonical.h"
 #include "core/rules/float_class.h"
+#include "core/rules/forms.h"
 #include "core/rules/instance.h"
+
 #include "core/rules/text.h"
 #include "proto/convert/universe.h"
 #include "tests/support/float_check.h"
@@ -67,7 +71,8 @@ void ExpectSound(const Generated& g) {
   EXPECT_EQ(r.unproved, 0u);
   EXPECT_EQ(r.underivable, 0u);
   EXPECT_EQ(r.proved + r.refuted + r.unproved, r.candidates);
-  EXPECT_EQ(r.rules, g.content.rules.size());
+  EXPECT_EQ(r.rules, pack::FamilyCount(g.content));
+  EXPECT_EQ(r.forms, g.content.rules.size());
   rules::Dice dice(11);
   axioms::SecondOpinion second(axioms::BuiltIn());
   int derived = 0;
@@ -101,11 +106,37 @@ TEST(GenerateTest, MatrixGivesTheKnownCountsAndFewRules) {
   EXPECT_EQ(r.graphs, 41436u);
   EXPECT_EQ(r.classes, 14993u);
   EXPECT_EQ(r.equivalent_pairs, 92811u);
-  EXPECT_LE(r.rules, 60u);
-  EXPECT_GE(r.multi_output_rules, 2u);
-  EXPECT_GE(r.higher_rank_rules, 5u);
+  EXPECT_LE(r.rules, 30u);
+  EXPECT_GE(r.forms, r.rules + 5);
+  EXPECT_GE(r.multi_output_rules, 1u);
+  EXPECT_EQ(r.pairs_checked, 92814u);  // All, those with inputs too.
   EXPECT_EQ(r.mode, "exhaustive");
   ExpectSound(Matrix());
+}
+
+TEST(GenerateTest, MatrixToFourOperatorsGivesFewRulesThatDeriveEachClassAndAMillionPairs) {
+  GenerateOptions options;
+  options.max_operators = 4;
+  const Generated four = Make("matrix", options);
+  EXPECT_EQ(four.report.graphs_by_size, (std::vector<std::uint64_t>{42, 1116, 40278, 1817178}));
+  EXPECT_LE(four.report.rules, 40u);
+  EXPECT_GE(four.report.equivalent_pairs, 12'000'000u);
+  EXPECT_GE(four.report.pairs_checked, 1'000'000u);
+  ExpectSound(four);
+}
+
+TEST(GenerateTest, FormsAreOfTheFamilyOfTheirRule) {
+  std::map<std::string, std::set<std::string>> families;
+  for (const pack::PackedRule& p : Matrix().content.rules) {
+    if (!p.form_of.empty()) continue;
+    for (const rules::Rule& form : rules::Forms(p.rule)) {
+      families[p.rule.name].insert(*rules::CanonicalBytes(form));
+    }
+  }
+  for (const pack::PackedRule& p : Matrix().content.rules) {
+    if (p.form_of.empty()) continue;
+    EXPECT_TRUE(families[p.form_of].contains(*rules::CanonicalBytes(p.rule))) << p.rule.name;
+  }
 }
 
 TEST(GenerateTest, MatrixDerivesTheTextbook) {
