@@ -90,6 +90,25 @@ TEST_F(KernelTest, ProductsOfNetworks) {
   EXPECT_TRUE(same({12, 8, 4}, {1, 4, 5}, {12, 8, 5}, true));
 }
 
+// Images whose channels fill blocks: parts of them, padded, and put together again.
+TEST_F(KernelTest, ImagesInBlocks) {
+  const graph::Extents x{2, 32, 7, 5};
+  const auto same = [&](const ops::Operator& op, const std::vector<graph::Extents>& operands,
+                        const graph::Extents& y) {
+    EXPECT_TRUE(ExpectSame(MakeOperation(op, operands, y), 11));
+  };
+  same(ops::Slice{.axis = 1, .start = 3, .end = 19}, {x}, {2, 16, 7, 5});
+  same(ops::Slice{.axis = 1, .start = 16, .end = 21}, {x}, {2, 5, 7, 5});
+  same(ops::Slice{.axis = 2, .start = 1, .end = 7, .step = 2}, {x}, {2, 32, 3, 5});
+  same(ops::Split{.axis = 1, .parts = 2, .index = 1}, {x}, {2, 16, 7, 5});
+  same(ops::Pad{.begins = {0, 0, 1, 2}, .ends = {0, 0, 0, 1}}, {x}, {2, 32, 8, 8});
+  same(ops::Concat{.axis = 1}, {x, x, x}, {2, 96, 7, 5});
+  same(ops::Concat{.axis = 1}, {x, {2, 3, 7, 5}}, {2, 35, 7, 5});
+  same(ops::Concat{.axis = 1}, {{2, 8, 7, 5}, {2, 24, 7, 5}}, x);
+  same(ops::Concat{.axis = 3}, {x, x}, {2, 32, 7, 10});
+  same(ops::Transpose{.perm = {0, 2, 3, 1}}, {x}, {2, 7, 5, 32});
+}
+
 TEST_F(KernelTest, AnOperandReadTwiceIsOneTensor) {
   Operation twice = MakeOperation(ops::Add{}, {{100}, {100}}, {100});
   twice.operands[1].same_as = 0;

@@ -20,6 +20,10 @@
 namespace tenon::optimizer::cpu {
 namespace {
 
+// Of the kernels that are measured: a change of what one does, its layout too, makes another
+// number, so that costs of before are not taken for those of now.
+constexpr int kKernels = 2;
+
 double Now(clockid_t clock) {
   timespec t{};
   clock_gettime(clock, &t);
@@ -110,8 +114,9 @@ class CpuMeter final : public Meter {
  public:
   explicit CpuMeter(int threads) : threads_(threads) {
     const dnnl_version_t& v = *dnnl::version();
-    identity_ = fmt::format("cpu oneDNN {}.{}.{} threads={} isa={} {}", v.major, v.minor, v.patch,
-                            threads, IsaName(dnnl::get_effective_cpu_isa()), CpuModel());
+    identity_ =
+        fmt::format("cpu oneDNN {}.{}.{} kernels={} threads={} isa={} {}", v.major, v.minor,
+                    v.patch, kKernels, threads, IsaName(dnnl::get_effective_cpu_isa()), CpuModel());
   }
 
   const std::string& identity() const override { return identity_; }

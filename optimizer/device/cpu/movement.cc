@@ -1,4 +1,5 @@
 // Operators that move elements: rows that are copied, or a reorder between two views.
+#include <algorithm>
 #include <cstring>
 #include <functional>
 #include <numeric>
@@ -45,22 +46,47 @@ void MakeReorder(Kernel& kernel, const dnnl::memory& from, const dnnl::memory& t
   kernel.Do(dnnl::reorder(from, to), {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}});
 }
 
+// Images lie in blocks of channels (ImageLike), and their parts do not: who cuts one brings it to
+// row-major order before, and what it made back into blocks after. This is what merging
+// convolutions costs, more than the copy.
+
+// The next operand, row-major when the steps from here on read it.
+dnnl::memory ReadRowMajor(Kernel& kernel, const Dims& x) {
+  const dnnl::memory operand = kernel.AddOperand(ImageLike(x));
+  if (operand.get_desc() == Plain(x)) return operand;
+  const dnnl::memory plain(Plain(x), kernel.library().engine);
+  MakeReorder(kernel, operand, plain);
+  return plain;
+}
+
+// Memory for a row-major result.
+dnnl::memory StartRowMajor(Kernel& kernel, const Dims& y) {
+  if (ImageLike(y) == Plain(y)) return kernel.AddOutput(Plain(y));
+  return dnnl::memory(Plain(y), kernel.library().engine);
+}
+// Makes it the output, after the steps that write it.
+void FinishRowMajor(Kernel& kernel, const dnnl::memory& result) {
+  const Dims y = result.get_desc().dims();
+  if (ImageLike(y) != Plain(y)) MakeReorder(kernel, result, kernel.AddOutput(ImageLike(y)));
+}
+
 // Positions [start, end) of an axis, every `step`-th of them.
 void MakePart(Kernel& kernel, std::int64_t axis, std::int64_t start, std::int64_t end,
               std::int64_t step) {
   const Dims x = DimsOf(kernel.operand(0).extents), y = DimsOf(kernel.operation().output);
-  const dnnl::memory from = kernel.AddOperand(Plain(x)), to = kernel.AddOutput(Plain(y));
+  const dnnl::memory from = ReadRowMajor(kernel, x), to = StartRowMajor(kernel, y);
   const std::int64_t inner = From(x, axis + 1);
   if (step == 1) {
     const std::int64_t width = (end - start) * inner;
     CopyRows(kernel, {Product(x, 0, axis), width, From(x, axis), width}, from, start * inner, to,
              0);
-    return;
+  } else {
+    Dims strides = RowMajor(x);
+    const std::int64_t offset = start * strides[std::size_t(axis)];
+    strides[std::size_t(axis)] *= step;
+    MakeReorder(kernel, View(from, Strided(y, strides), offset), to);
   }
-  Dims strides = RowMajor(x);
-  const std::int64_t offset = start * strides[std::size_t(axis)];
-  strides[std::size_t(axis)] *= step;
-  MakeReorder(kernel, View(from, Strided(y, strides), offset), to);
+  FinishRowMajor(kernel, to);
 }
 
 void MakeTranspose(Kernel& kernel, const ops::Transpose& transpose) {
@@ -77,24 +103,38 @@ void MakeTranspose(Kernel& kernel, const ops::Transpose& transpose) {
 void MakePad(Kernel& kernel, const Dims& place) {
   const Dims x = DimsOf(kernel.operand(0).extents), y = DimsOf(kernel.operation().output);
   const Dims strides = RowMajor(y);
-  const dnnl::memory from = kernel.AddOperand(Plain(x)), to = kernel.AddOutput(Plain(y));
+  const dnnl::memory from = ReadRowMajor(kernel, x), to = StartRowMajor(kernel, y);
   kernel.Do([to] { std::memset(to.get_data_handle(), 0, to.get_desc().get_size()); });
   const std::int64_t offset =
       std::inner_product(place.begin(), place.end(), strides.begin(), std::int64_t{0});
   MakeReorder(kernel, from, View(to, Strided(x, strides), offset));
+  FinishRowMajor(kernel, to);
+}
+
+// Whether all parts are images that fill their blocks, put together along the channels: then whole
+// blocks are copied, as rows of them would be.
+bool ConcatsBlocks(const Kernel& kernel, const ops::Concat& concat) {
+  const auto& parts = kernel.operation().operands;
+  return concat.axis == 1 && std::ranges::all_of(parts, [](const Operand& part) {
+           const Dims x = DimsOf(part.extents);
+           return ImageLike(x) != Plain(x);
+         });
 }
 
 void MakeConcat(Kernel& kernel, const ops::Concat& concat) {
   const Dims y = DimsOf(kernel.operation().output);
-  const dnnl::memory to = kernel.AddOutput(Plain(y));
+  const bool blocks = ConcatsBlocks(kernel, concat);
+  const dnnl::memory to = blocks ? kernel.AddOutput(ImageLike(y)) : StartRowMajor(kernel, y);
   std::int64_t offset = 0;
   for (int k = 0; k < int(kernel.operation().operands.size()); ++k) {
     const Dims x = DimsOf(kernel.operand(k).extents);
     const std::int64_t width = From(x, concat.axis);
-    CopyRows(kernel, {Product(x, 0, concat.axis), width, width, From(y, concat.axis)},
-             kernel.AddOperand(Plain(x)), 0, to, offset);
+    const dnnl::memory from = blocks ? kernel.AddOperand(ImageLike(x)) : ReadRowMajor(kernel, x);
+    CopyRows(kernel, {Product(x, 0, concat.axis), width, width, From(y, concat.axis)}, from, 0, to,
+             offset);
     offset += width;
   }
+  if (!blocks) FinishRowMajor(kernel, to);
 }
 
 }  // namespace
