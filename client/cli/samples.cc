@@ -118,6 +118,11 @@ std::vector<Sample> SamplesOf(const optimizer::NodeFigures& f) {
   const char* const lookups = "Times that a result was looked for among those that are kept";
   out.Counter("tenon_optimize_cache_lookups_total", lookups, f.cache.hits, {{"result", "hit"}});
   out.Counter("tenon_optimize_cache_lookups_total", lookups, f.cache.misses, {{"result", "miss"}});
+  const char* const failures = "Kept results that were damaged, and results that could not be kept";
+  out.Counter("tenon_optimize_cache_failures_total", failures, f.cache.damaged,
+              {{"reason", "damaged"}});
+  out.Counter("tenon_optimize_cache_failures_total", failures, f.cache.unwritten,
+              {{"reason", "unwritten"}});
   out.Gauge("tenon_optimize_cache_bytes", "Bytes of the results that are kept", f.cache.bytes);
   out.Gauge("tenon_packs_served", "Packs in use", f.packs.served);
   out.Gauge("tenon_packs_stale", "Packs in use that could not be refreshed", f.packs.stale);

@@ -157,10 +157,14 @@ Status ResultCache::Put(const std::string& key, const Result& result) {
   const std::string head = EntryHead(result);
   const std::uint64_t bytes = head.size() + result.model_bytes();
   if (bytes > limit_) return OkStatus();
-  RETURN_IF_ERROR(WriteEntry(folder_ + "/" + key, head, result));
+  const Status status = WriteEntry(folder_ + "/" + key, head, result);
   const base::MutexLock lock(mutex_);
-  Add(key, bytes);
-  return OkStatus();
+  if (status.ok()) {
+    Add(key, bytes);
+  } else {
+    ++figures_.unwritten;
+  }
+  return status;
 }
 
 CacheFigures ResultCache::figures() const {

@@ -23,7 +23,8 @@ namespace tenon::optimizer {
 struct CacheFigures {
   std::uint64_t entries = 0, bytes = 0;
   std::uint64_t hits = 0, misses = 0;
-  std::uint64_t damaged = 0;  // Entries that were not what they should be.
+  std::uint64_t damaged = 0;    // Entries that were not what they should be.
+  std::uint64_t unwritten = 0;  // Results that could not be written.
 };
 
 // Thread-safe. One process at a time has a folder.

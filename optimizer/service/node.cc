@@ -21,6 +21,7 @@ using std::chrono::milliseconds;
 using End = rpc::ChildProcess::End;
 
 constexpr milliseconds kTurnPoll{100}, kTurnTold{1000};
+constexpr milliseconds kDiskRetry{5000};
 
 Status Gone() { return absl::CancelledError("the caller does not want it any more"); }
 
@@ -35,8 +36,9 @@ Status WithReason(const Status& status, const std::string& reason) {
 
 // Files of the node are not what the caller got wrong.
 Status OfTheDisk(const Status& status) {
-  if (status.ok() || absl::IsResourceExhausted(status)) return status;
-  return base::Internal(base::Message(status));
+  if (status.ok()) return status;
+  if (!absl::IsResourceExhausted(status)) return base::Internal(base::Message(status));
+  return convert::WithDetails(status, {.reason = "DISK_FULL", .retry_after = kDiskRetry});
 }
 
 void SendTask(rpc::ChildProcess& child, const ChildTask& task, const ServedPacks& packs) {

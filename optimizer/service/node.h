@@ -114,8 +114,8 @@ class Call {
   // Before the model comes. ResourceExhausted, MODEL_TOO_LARGE; InvalidArgument: limits of time
   // above the node's; errors of PackSource::Select and of files.
   Status Begin(const convert::OptimizeOptions& options);
-  // The next bytes of the model. InvalidArgument: more than announced. ResourceExhausted: the disk
-  // is full.
+  // The next bytes of the model. InvalidArgument: more than announced. ResourceExhausted,
+  // DISK_FULL: it may be tried again.
   Status Add(std::string_view bytes);
   // All of them have come. InvalidArgument: fewer than announced. DataLoss: others.
   Status Finish();

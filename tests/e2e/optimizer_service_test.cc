@@ -328,6 +328,18 @@ TEST_F(OptimizerServiceTest, TwoNodesDoNotShareAFolder) {
   EXPECT_THAT(ReadFile(out_ / "other.err"), HasSubstr("another process"));
 }
 
+TEST_F(OptimizerServiceTest, APackThatIsNotThereOrNotGoodStopsTheStart) {
+  const std::string bad = out_.Write("bad.pack", "no pack");
+  for (const std::string& pack : {std::string("nothing"), bad}) {
+    Service node("node",
+                 {"optimizer", "--listen", "127.0.0.1:0", "--data", out_ / "d", "--pack", pack},
+                 out_ / "node", out_ / "home");
+    node.Start();
+    EXPECT_EQ(node.Await(60s), 3) << pack;
+    EXPECT_THAT(ReadFile(out_ / "node.err"), HasSubstr(pack));
+  }
+}
+
 // With a registry: `tenon serve all` has an optimizer, and so has a node of its own.
 TEST_F(OptimizerServiceTest, PacksComeFromARegistryAndABadOneReplacesNothing) {
   Cluster cluster({.stores = 0, .workers = 0, .verifiers = 0});

@@ -303,6 +303,15 @@ TEST_F(ResultCacheTest, EveryDamageIsNoticedAndTheEntryGoes) {
   }
 }
 
+TEST_F(ResultCacheTest, WhatCannotBeWrittenIsCountedAndNotThere) {
+  const auto cache = Open(1 << 20);
+  const Result result = Made("a model", "a report");
+  std::filesystem::remove_all(folder_ / "results");
+  EXPECT_FALSE(cache->Put(Key('a'), result).ok());
+  EXPECT_EQ(cache->figures().unwritten, 1U);
+  EXPECT_FALSE(cache->Get(Key('a')));
+}
+
 TEST_F(ResultCacheTest, WhatWasUsedLongestAgoMakesRoom) {
   const auto probe = Open(1 << 20);
   ASSERT_TRUE(probe->Put(Key('a'), Made(std::string(100, 'm'), "r")).ok());

@@ -7,6 +7,8 @@
 #include <grpcpp/security/credentials.h>
 #include <grpcpp/server_context.h>
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/resource.h>
 
 #include <filesystem>
 #include <thread>
@@ -234,6 +236,22 @@ TEST_F(WireTest, CallersWhoOnlySitThereHaveTheirShareAndNoMore) {
   second.TryCancel();
   EXPECT_FALSE(a->Finish().ok());
   EXPECT_FALSE(b->Finish().ok());
+  ExpectNothingIsHeld();
+}
+
+TEST_F(WireTest, AFullDiskIsNotTheCallersFault) {
+  Start();
+  // To a process, a file that may not grow is as good as a disk that is full.
+  ::signal(SIGXFSZ, SIG_IGN);
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+  const rlimit none{10, before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &none), 0);
+  const Status status = Call({Options(GoodModel()), Chunk(0, GoodModel())});
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
+  EXPECT_EQ(convert::DetailsOf(status).reason, "DISK_FULL") << base::Message(status);
+  EXPECT_TRUE(convert::IsRetriable(status));
+  EXPECT_EQ(last_, CallOutcome::kRefused);
   ExpectNothingIsHeld();
 }
 
