@@ -40,10 +40,16 @@ TEST_P(NetworkTest, CostNeverRisesAndOutputsAgree) {
   TempFolder folder;
   const std::string model = e2e::Zoo(folder, GetParam(), "small");
   const std::string node = NodePath();
-  for (const char* device : {"h100", "weak"}) {
-    const e2e::Optimized result = e2e::Optimize(folder, model, device, {"--time-limit", "10"});
+  for (const auto& [device, search] : {std::pair{"h100", "backtrack"},
+                                       {"weak", "backtrack"},
+                                       {"h100", "eqsat"},
+                                       {"weak", "eqsat"}}) {
+    SCOPED_TRACE(std::string(search) + " on " + device);
+    const e2e::Optimized result =
+        e2e::Optimize(folder, model, device, {"--time-limit", "10", "--search", search});
     ASSERT_FALSE(result.report.is_null());
     e2e::ExpectSound(result.report);
+    EXPECT_EQ(result.report["search"], search);
     if (node.empty()) continue;
     const RunResult other =
         testing::Run({"node", TENON_SOURCE_DIR "/tests/e2e/ort_compare.js", model, result.model},
@@ -60,7 +66,7 @@ TEST_P(NetworkTest, CostNeverRisesAndOutputsAgree) {
 
 INSTANTIATE_TEST_SUITE_P(Zoo, NetworkTest,
                          ::testing::Values("resnet50_taso", "squeezenet11", "bert_taso_sm",
-                                           "mobilenet_v2", "bert_base"),
+                                           "nasnet_a_1cell", "mobilenet_v2", "bert_base"),
                          [](const auto& name) { return std::string(name.param); });
 
 // Models on which published optimizers gave wrong results, as they came out of the whole program,
