@@ -82,15 +82,15 @@ class Rounds {
   // Passes until they gain nothing. True when nothing is left to find: the given model is one
   // e-graph, no rule adds to it, and the result is proved to be the cheapest in it.
   StatusOr<bool> Passes(const Round& round, Start start) {
-    const bool whole = WindowFinder(session_.graph()).eligible().size() <= round.size;
-    session_.Begin(whole ? "whole graph" : fmt::format("pieces of {}", round.size));
+    whole_ = WindowFinder(session_.graph()).eligible().size() <= round.size;
+    session_.Begin(whole_ ? "whole graph" : fmt::format("pieces of {}", round.size));
     cuts_.clear();
     int idle = 0;
-    for (int pass = 0; pass < round.passes && idle < (whole ? 1 : 2); ++pass) {
+    for (int pass = 0; pass < round.passes && idle < (whole_ ? 1 : 2); ++pass) {
       if (session_.Ended()) return false;
       ASSIGN_OR_RETURN(const bool improved, Pass(round));
       idle = improved ? 0 : idle + 1;
-      if (!whole || session_.Ended() || !Settled()) continue;
+      if (!whole_ || session_.Ended() || !Settled()) continue;
       return start == Start::kGiven && pass == 0;
     }
     return false;
@@ -173,9 +173,10 @@ class Rounds {
     limits.stop = options.stop;
     limits.late = [this] { return session_.TimeIsUp(); };
     limits.extraction.search_steps = 20'000'000;
-    limits.extraction.branches = 2'000;
-    limits.extraction.integer_programs = 10;
     limits.extraction.classes = kProvedClasses;
+    // Where the relaxation leaves a gap, closing it is dear; it is worth that for the whole model.
+    limits.extraction.branches = 2'000;
+    limits.extraction.integer_programs = whole_ ? 10 : 0;
     if (const auto left = session_.TimeLeft()) {
       limits.extraction.deadline = std::chrono::steady_clock::now() + *left;
     }
@@ -187,6 +188,7 @@ class Rounds {
   Session& session_;
   const EqsatRules rules_;
   std::vector<NodeId> cuts_;  // The last nodes of the pieces of the last pass.
+  bool whole_ = false;        // The pieces of these passes are large enough for the whole model.
 };
 
 }  // namespace
