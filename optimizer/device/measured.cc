@@ -138,6 +138,7 @@ std::vector<Operation> MeasuredDevice::Missing(const graph::Graph& g) const {
   base::MutexLock lock(mutex_);
   std::set<std::string> seen;
   std::erase_if(wanted, [&](const Operation& operation) {
+    mutex_.AssertHeld();
     std::string text = TextOf(operation);
     return IsKnown(text) || !seen.insert(std::move(text)).second;
   });
