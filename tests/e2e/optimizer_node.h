@@ -49,6 +49,14 @@ std::string MakePack(const testing::TempFolder& folder, const std::string& unive
 
 // A model whose search takes for ever, or rather as long as it may.
 std::string LongModel(const testing::TempFolder& folder);
+// What is slow is given more time: seconds, as `--deadline` takes them.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+inline constexpr bool kSanitized = true;
+#else
+inline constexpr bool kSanitized = false;
+#endif
+inline std::string Seconds(int seconds) { return std::to_string(seconds * (kSanitized ? 10 : 1)); }
+
 inline const std::vector<std::string> kLongSearch = {"--search", "eqsat", "--time-limit", "300"};
 
 }  // namespace tenon::e2e

@@ -174,7 +174,7 @@ TEST_F(OptimizerServiceTest, MeasuredCostsAreTheServersAndKept) {
 TEST_F(OptimizerServiceTest, TheDeadlineEndsTheSearchWithTheBestSoFar) {
   Start({});
   std::vector<std::string> flags = kLongSearch;
-  flags.insert(flags.end(), {"--deadline", "12", "--json", "-"});
+  flags.insert(flags.end(), {"--deadline", Seconds(16), "--json", "-"});
   const RunResult r = node_->Optimize(long_model_, Out("o"), flags);
   ASSERT_EQ(r.exit_code, 0) << r.err;
   const json report = json::parse(r.out);
@@ -199,7 +199,8 @@ TEST_F(OptimizerServiceTest, CallersThatAreKilledInterruptedOrLateFreeTheirWork)
     EXPECT_FALSE(std::filesystem::exists(Out("o")));
     EXPECT_TRUE(std::filesystem::is_empty(node_->folder() / "data/optimizer/work"));
   }
-  EXPECT_EQ(node_->Metric("tenon_optimize_seconds_count", "cancelled"), 3);
+  // Who has no time at all may not even have got there.
+  EXPECT_GE(node_->Metric("tenon_optimize_seconds_count", "cancelled"), 2);
   EXPECT_EQ(node_->Optimize(model_, Out("o")).exit_code, 0);
 }
 
@@ -222,10 +223,10 @@ TEST_F(OptimizerServiceTest, AChildThatDiesIsAnErrorOfItsCallOnly) {
 TEST_F(OptimizerServiceTest, ThoseWhoAreTooManyWaitOrAreTurnedAway) {
   Start({"--slots", "1", "--queue", "1"});
   RunResult running, waiting;
-  std::thread first = StartLong("running", running, {"--deadline", "60"});
+  std::thread first = StartLong("running", running, {"--deadline", Seconds(60)});
   std::thread second([&] { waiting = node_->Optimize(model_, Out("waiting")); });
   ASSERT_TRUE(Eventually([&] { return node_->Metric("tenon_optimize_waiting") == 1; }));
-  const RunResult third = node_->Optimize(model_, Out("o"), {"--deadline", "2"});
+  const RunResult third = node_->Optimize(model_, Out("o"), {"--deadline", Seconds(4)});
   EXPECT_EQ(third.exit_code, 3);
   EXPECT_THAT(third.err, HasSubstr("as many as there may be"));
   EXPECT_GE(node_->Metric("tenon_optimize_seconds_count", "refused"), 1);
@@ -249,7 +250,7 @@ TEST_F(OptimizerServiceTest, EachTokenHasItsShareAndWithoutOneNothingIsDone) {
   RunResult running;
   std::thread thread = StartLong("running", running, {"--token", out_ / "ada"});
   const RunResult second =
-      node_->Optimize(model_, Out("o"), {"--token", out_ / "ada", "--deadline", "2"});
+      node_->Optimize(model_, Out("o"), {"--token", out_ / "ada", "--deadline", Seconds(4)});
   EXPECT_EQ(second.exit_code, 3);
   EXPECT_THAT(second.err, HasSubstr("'ada'"));
   EXPECT_EQ(node_->Optimize(model_, Out("o"), {"--token", out_ / "bob"}).exit_code, 0);
@@ -286,7 +287,7 @@ TEST_F(OptimizerServiceTest, WhatIsNoModelOrTooLargeOrNotThereIsRefused) {
 }
 
 TEST_F(OptimizerServiceTest, AModelThatNeedsTooMuchMemoryEndsAlone) {
-  if (std::getenv("TENON_SANITIZE") != nullptr) GTEST_SKIP();
+  if (kSanitized) GTEST_SKIP() << "an address space of a sanitizer has no limit";
   Start({"--memory-limit", "500MiB"});
   const std::string model = Zoo(*shared_, "lora_x512", "full");
   const RunResult r = node_->Optimize(model, Out("o"));
@@ -300,7 +301,7 @@ TEST_F(OptimizerServiceTest, SigtermLetsRunningModelsEndAndTakesNoOthers) {
   RunResult running, waiting;
   std::thread first = StartLong("running", running, {"--time-limit", "8"});
   std::thread second([&] {
-    waiting = node_->Optimize(model_, Out("waiting"), {"--deadline", "10"});
+    waiting = node_->Optimize(model_, Out("waiting"), {"--deadline", Seconds(10)});
   });
   ASSERT_TRUE(Eventually([&] { return node_->Metric("tenon_optimize_waiting") == 1; }));
   node_->service().Send(SIGTERM);
@@ -313,7 +314,7 @@ TEST_F(OptimizerServiceTest, SigtermLetsRunningModelsEndAndTakesNoOthers) {
 
 TEST_F(OptimizerServiceTest, IfOneServerIsGoneTheNextOneIsAsked) {
   Start({});
-  const RunResult r = testing::Tenon({"optimize", model_, "-o", Out("o"), "--deadline", "9",
+  const RunResult r = testing::Tenon({"optimize", model_, "-o", Out("o"), "--deadline", Seconds(9),
                                       "--server", "127.0.0.1:1," + node_->server()});
   EXPECT_EQ(r.exit_code, 0) << r.err;
 }
@@ -350,7 +351,7 @@ TEST_F(OptimizerServiceTest, PacksComeFromARegistryAndABadOneReplacesNothing) {
   node_.emplace(std::vector<std::string>{"--coordinator", cluster.server(), "--pack",
                                          "matrix@stable", "--refresh", "1"});
   EXPECT_EQ(node_->Metric("tenon_packs_missing"), 1);
-  const RunResult early = node_->Optimize(model_, Out("o"), {"--deadline", "2"});
+  const RunResult early = node_->Optimize(model_, Out("o"), {"--deadline", Seconds(4)});
   EXPECT_EQ(early.exit_code, 4) << early.err;
   EXPECT_THAT(early.err, HasSubstr("has not come yet"));
   const std::string newer = MakePack(*shared_, "matrix", 2, "1.1.0");

@@ -33,7 +33,11 @@ StatusOr<std::string> CodeVersion() {
 // Three quarters of it all for the models, in equal parts.
 std::uint64_t MemoryOfOne(const ServeOptions& options, unsigned slots) {
   if (options.memory_limit_bytes != 0) return options.memory_limit_bytes;
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  return 0;  // Their shadows are larger than any machine.
+#else
   return MemoryBytes() / 4 * 3 / slots;
+#endif
 }
 
 StatusOr<optimizer::PackSourceOptions> ReadPackSource(Context& context, const ServeOptions& options,
