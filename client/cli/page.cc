@@ -342,8 +342,9 @@ std::string JobPage(const Job& job, convert::UnixTime now) {
 
 std::string PackPage(const registry::PackFile& pack) {
   std::string body = fmt::format(
-      "<p>{} rules, all proved. Content <code>{}</code>, signed by <code>{}</code>.</p>",
-      pack::FamilyCount(pack.content), pack.address,
+      "<p>{} rules in {} forms, all proved. Content <code>{}</code>, signed by "
+      "<code>{}</code>.</p>",
+      pack::FamilyCount(pack.content), pack.content.rules.size(), pack.address,
       pack.signer ? registry::ToHex(*pack.signer) : "nobody");
   std::string index, rules;
   std::size_t pictures = 0;
