@@ -74,8 +74,9 @@ std::vector<pid_t> OptimizerNode::Children() const {
 
 bool OptimizerNode::AwaitIdle() const {
   return Eventually([&] {
+    std::error_code error;  // A call whose model is still coming has no more than a folder.
     return Metric("tenon_optimize_running") == 0 && Metric("tenon_optimize_waiting") == 0 &&
-           Children().empty();
+           Children().empty() && fs::is_empty(folder_ / "data/optimizer/work", error);
   });
 }
 

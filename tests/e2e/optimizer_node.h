@@ -29,7 +29,8 @@ class OptimizerNode {
   double Metric(const std::string& name, const std::string& label = "") const;
   // Children that work on models now.
   std::vector<pid_t> Children() const;
-  // Until no call is served any more and no child is left; false after a minute and a half.
+  // Until no call is served any more and none has left a child or a file; false after a minute and
+  // a half.
   bool AwaitIdle() const;
 
  private:

@@ -140,8 +140,9 @@ void StoreOfAFullDisk(std::size_t leave, const std::string& reserve) {
   }
 
   disk.MakeRoom();
-  if (!cluster.services()[1]->IsRunning()) cluster.services()[1]->Start();  // No room to start.
   ASSERT_TRUE(Eventually([&] {
+    // It may have had no room to start, and may still be about to say so.
+    if (!cluster.services()[1]->IsRunning()) cluster.services()[1]->Start();
     const std::string state = StateOf(cluster, job);
     return state == "done" || state == "failed";
   })) << cluster.Logs();
@@ -182,7 +183,9 @@ TEST(DiskFullTest, ACoordinatorTakesNothingThatItCannotKeepAndGoesOnWhenThereIsR
   coordinator.Start();
 
   disk.MakeRoom();
-  if (!coordinator.IsRunning()) coordinator.Start();  // No room to start.
+  // It may have had no room to start, and is started again when it has said so.
+  if (coordinator.Await(2s) != -1) coordinator.Start();
+  coordinator.Port();
   ASSERT_TRUE(Eventually([&] {
     const std::string state = StateOf(cluster, job);
     return state == "done" || state == "failed";

@@ -14,12 +14,20 @@
 
 namespace tenon::testing {
 
+using Clock = std::chrono::steady_clock;
+// A holder that is not heard of for so long has lost its lease.
+constexpr std::chrono::milliseconds kTtl{10'000};
+
 struct FakeCoordinator::Impl final : v1::WorkService::Service {
   mutable base::Mutex mutex;
   int port ABSL_GUARDED_BY(mutex) = 0;
   bool stopping ABSL_GUARDED_BY(mutex) = false;
   std::vector<convert::Task> open ABSL_GUARDED_BY(mutex);
-  std::map<std::string, convert::Task> leased ABSL_GUARDED_BY(mutex);  // By lease.
+  struct Leased {
+    convert::Task task;
+    Clock::time_point heard;  // Of its holder.
+  };
+  std::map<std::string, Leased> leased ABSL_GUARDED_BY(mutex);  // By lease.
   std::set<std::string> lost ABSL_GUARDED_BY(mutex);
   std::set<std::string> done ABSL_GUARDED_BY(mutex);  // Tasks.
   std::vector<convert::Complete> completed ABSL_GUARDED_BY(mutex);
@@ -44,11 +52,9 @@ struct FakeCoordinator::Impl final : v1::WorkService::Service {
     const auto it = std::ranges::find_if(open, fits);
     // Who has hung up meanwhile gets nothing.
     if (!stopping && it != open.end() && !context->IsCancelled()) {
-      convert::Lease lease{.id = fmt::format("lease-{}", ++leases),
-                           .task = *it,
-                           .ttl = std::chrono::milliseconds(10'000)};
+      convert::Lease lease{.id = fmt::format("lease-{}", ++leases), .task = *it, .ttl = kTtl};
       open.erase(it);
-      leased.emplace(lease.id, lease.task);
+      leased.emplace(lease.id, Leased{lease.task, Clock::now()});
       response.leases.push_back(std::move(lease));
     }
     convert::ToMessage(response, *out);
@@ -63,6 +69,7 @@ struct FakeCoordinator::Impl final : v1::WorkService::Service {
     convert::HeartbeatResponse response{.next_heartbeat = std::chrono::milliseconds(100)};
     for (const std::string& id : beat->lease_ids) {
       if (lost.count(id) != 0) response.lost_lease_ids.push_back(id);
+      if (const auto it = leased.find(id); it != leased.end()) it->second.heard = Clock::now();
     }
     heartbeats.push_back(*beat);
     convert::ToMessage(response, *out);
@@ -89,6 +96,17 @@ struct FakeCoordinator::Impl final : v1::WorkService::Service {
     leased.erase(release->lease_id);
     released.push_back(*release);
     return grpc::Status::OK;
+  }
+
+  // Takes the leases that were last heard of before `then` away.
+  void Lose(Clock::time_point then) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
+    std::erase_if(leased, [&](const auto& entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
+      const auto& [lease, held] = entry;
+      if (held.heard > then) return false;
+      lost.insert(lease);
+      open.push_back(held.task);
+      return true;
+    });
   }
 
   static grpc::Status Refused(const Status& s) {
@@ -138,11 +156,7 @@ void FakeCoordinator::Add(const convert::Task& task) {
 
 void FakeCoordinator::LoseLeases() {
   const base::MutexLock lock(impl_->mutex);
-  for (const auto& [lease, task] : impl_->leased) {
-    impl_->lost.insert(lease);
-    impl_->open.push_back(task);
-  }
-  impl_->leased.clear();
+  impl_->Lose(Clock::now());
 }
 
 std::vector<convert::Complete> FakeCoordinator::completed() const {
@@ -163,9 +177,13 @@ std::size_t FakeCoordinator::leases() const {
 }
 
 bool FakeCoordinator::WaitUntil(const std::function<bool()>& done) const {
-  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+  const auto end = Clock::now() + std::chrono::seconds(60);
   while (!done()) {
-    if (std::chrono::steady_clock::now() > end) return false;
+    if (Clock::now() > end) return false;
+    {
+      const base::MutexLock lock(impl_->mutex);
+      impl_->Lose(Clock::now() - kTtl);
+    }
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
   return true;

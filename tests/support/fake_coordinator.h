@@ -31,7 +31,8 @@ class FakeCoordinator {
   std::vector<convert::Heartbeat> heartbeats() const;
   std::size_t leases() const;  // Handed out so far.
 
-  // Waits until `done`, which may call the functions above; false after half a minute.
+  // Waits until `done`, which may call the functions above; false after a minute. Meanwhile leases
+  // end of which nothing is heard, such as one given to a worker just killed.
   bool WaitUntil(const std::function<bool()>& done) const;
 
  private:
