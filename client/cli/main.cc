@@ -385,7 +385,7 @@ void AddCheckCertificates(CLI::App& app, Parsed& parsed) {
 void AddOptimize(CLI::App& app, Parsed& parsed) {
   CLI::App* command = AddCommand(
       app, "optimize", "Make a model faster by proved rules",
-      "  tenon optimize model.onnx -o faster.onnx --pack matrix.pack --pack conv.pack\n"
+      "  tenon optimize model.onnx -o faster.onnx\n"
       "  tenon optimize model.onnx -o faster.onnx --pack matrix.pack --device roofline:weak \\\n"
       "        --alpha 1.5 --time-limit 30 --report report.json\n"
       "  tenon optimize model.onnx -o faster.onnx --server tenon.example:7402 --deadline 120");
@@ -395,8 +395,9 @@ void AddOptimize(CLI::App& app, Parsed& parsed) {
   command->add_option("model", o.model, "An ONNX model")->required();
   command->add_option("-o,--out", o.out, "Where the optimized model goes")->required();
   command->add_option("--pack", o.packs,
-                      "A path, or NAME@VERSION in the cache; with --server, of the server's "
-                      "(default: all of those); may be repeated");
+                      "A path, or NAME@VERSION in the cache, or default: the pack that comes with "
+                      "tenon, also used when none is named; with --server, of the server's (when "
+                      "none is named: all of those); may be repeated");
   command
       ->add_option(
           "--device", s.device,

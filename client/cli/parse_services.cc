@@ -47,7 +47,8 @@ void AddOptimizer(CLI::App& command, ServeOptions& o) {
   command
       .add_option("--pack", o.packs,
                   "NAME, NAME@VERSION or NAME@CHANNEL, of the coordinator if one is given, else of "
-                  "the cache; or a path; may be repeated")
+                  "the cache; or a path; or default, the pack that comes with tenon, also used "
+                  "when none is named; may be repeated")
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   command.add_option("--pack-key", o.pack_key, "Public key that must have signed the packs");
   command.add_option("--refresh", o.refresh_s, "Seconds after which packs are looked at again")

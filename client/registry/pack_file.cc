@@ -96,18 +96,21 @@ StatusOr<PackFile> DecodePackFile(std::string_view bytes) {
   return out;
 }
 
+Status CheckPolicy(const PackFile& pack, const PackPolicy& policy) {
+  if (policy.require_signature && !pack.signer) {
+    return base::FailedPrecondition("it is not signed; sign it with `tenon pack sign`");
+  }
+  if (policy.signer && pack.signer != policy.signer) {
+    return base::FailedPrecondition(fmt::format("it is not signed by {}", ToHex(*policy.signer)));
+  }
+  return OkStatus();
+}
+
 StatusOr<PackFile> ReadPackFile(const std::string& path, const PackPolicy& policy) {
   ASSIGN_OR_RETURN(const std::string bytes, ReadFile(path, kPackBytesMax));
   auto file = DecodePackFile(bytes);
   if (!file.ok()) return base::Annotate(file.status(), "pack " + path);
-  if (policy.require_signature && !file->signer) {
-    return base::FailedPrecondition(
-        fmt::format("pack {}: it is not signed; sign it with `tenon pack sign`", path));
-  }
-  if (policy.signer && file->signer != policy.signer) {
-    return base::FailedPrecondition(
-        fmt::format("pack {}: it is not signed by {}", path, ToHex(*policy.signer)));
-  }
+  RETURN_IF_ERROR(base::Annotate(CheckPolicy(*file, policy), "pack " + path));
   return file;
 }
 

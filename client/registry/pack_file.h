@@ -39,6 +39,8 @@ struct PackPolicy {
   bool require_signature = true;
   std::optional<PublicKey> signer = std::nullopt;  // If set, nobody else's.
 };
+// FailedPrecondition: unsigned, or of another signer, where that is not allowed.
+Status CheckPolicy(const PackFile& pack, const PackPolicy& policy);
 // Reads and checks a file. Errors name it: NotFound, InvalidArgument (unreadable), DataLoss
 // (damaged), FailedPrecondition (other semantics, unsigned, another signer).
 StatusOr<PackFile> ReadPackFile(const std::string& path, const PackPolicy& policy = {});

@@ -45,12 +45,17 @@ Status CheckSigner(const registry::PackFile& pack, const PackSourceOptions& opti
   return OkStatus();
 }
 
-StatusOr<ServedPack> ReadServed(const std::string& path, const PackSourceOptions& options) {
-  ASSIGN_OR_RETURN(std::string bytes, registry::ReadFile(path, registry::kPackBytesMax));
+StatusOr<ServedPack> FromBytes(std::string bytes, const std::string& path,
+                               const PackSourceOptions& options) {
   const auto pack = registry::DecodePackFile(bytes);
   if (!pack.ok()) return base::Annotate(pack.status(), path);
   if (const Status s = CheckSigner(*pack, options); !s.ok()) return base::Annotate(s, path);
   return Served(*pack, std::move(bytes));
+}
+
+StatusOr<ServedPack> ReadServed(const std::string& path, const PackSourceOptions& options) {
+  ASSIGN_OR_RETURN(std::string bytes, registry::ReadFile(path, registry::kPackBytesMax));
+  return FromBytes(std::move(bytes), path, options);
 }
 
 }  // namespace
@@ -96,8 +101,11 @@ Status PackSource::Keep(const std::string& reference, const ServedPack& pack) co
                              fmt::format("{} {}\n", ReferenceOf(pack), pack.address));
 }
 
-StatusOr<ServedPack> PackSource::FromFile(const std::string& reference) const {
-  ASSIGN_OR_RETURN(const std::string path, options_.find(reference));
+StatusOr<ServedPack> PackSource::FromFile(const PackOrigin& origin) const {
+  if (!origin.bytes.empty()) {
+    return FromBytes(std::string(origin.bytes), "pack " + origin.reference, options_);
+  }
+  ASSIGN_OR_RETURN(const std::string path, options_.find(origin.reference));
   return ReadServed(path, options_);
 }
 
@@ -114,14 +122,15 @@ StatusOr<ServedPack> PackSource::FromRegistry(const std::string& reference, std:
 Status PackSource::Refresh(std::stop_token stop) {
   Status first;
   for (std::size_t k = 0; k < options_.origins.size(); ++k) {
-    const auto& [reference, from_registry] = options_.origins[k];
+    const PackOrigin& origin = options_.origins[k];
+    const std::string& reference = origin.reference;
     std::shared_ptr<const ServedPack> now;
     {
       const base::MutexLock lock(mutex_);
       now = slots_[k].pack;
     }
     StatusOr<ServedPack> found =
-        from_registry ? FromRegistry(reference, stop) : FromFile(reference);
+        origin.from_registry ? FromRegistry(reference, stop) : FromFile(origin);
     if (stop.stop_requested()) return absl::CancelledError("the node stops");
     Status status = found.status();
     if (status.ok() && now != nullptr) status = Replaces(*found, *now);

@@ -36,8 +36,9 @@ std::string ReferenceOf(const ServedPack& pack);  // "name@1.0.0"
 using ServedPacks = std::vector<std::shared_ptr<const ServedPack>>;
 
 struct PackOrigin {
-  std::string reference;       // A path, or NAME, NAME@VERSION or NAME@CHANNEL.
-  bool from_registry = false;  // Else from a file, wherever `find` says that it lies.
+  std::string reference;        // A path, or NAME, NAME@VERSION or NAME@CHANNEL.
+  bool from_registry = false;   // Else from a file, wherever `find` says that it lies.
+  std::string_view bytes = {};  // If any, those of the pack file; they stay. Then of nowhere else.
 };
 
 struct PackSourceOptions {
@@ -78,7 +79,7 @@ class PackSource {
     std::shared_ptr<const ServedPack> pack;  // The last good one; null: none yet.
     bool stale = false;
   };
-  StatusOr<ServedPack> FromFile(const std::string& reference) const;
+  StatusOr<ServedPack> FromFile(const PackOrigin& origin) const;
   StatusOr<ServedPack> FromRegistry(const std::string& reference, std::stop_token stop);
   StatusOr<ServedPack> Kept(const std::string& reference) const;
   Status Keep(const std::string& reference, const ServedPack& pack) const;

@@ -5,6 +5,7 @@
 #include "client/cli/commands/optimize_remote.h"
 #include "client/cli/commands/packs.h"
 #include "client/cli/files.h"
+#include "client/registry/default_pack.h"
 #include "optimizer/explain/gate.h"
 #include "optimizer/run/run.h"
 
@@ -14,16 +15,14 @@ namespace {
 StatusOr<std::vector<registry::PackFile>> ReadPacks(const OptimizeOptions& options,
                                                     Console& console) {
   std::vector<registry::PackFile> packs;
-  for (const std::string& reference : options.packs) {
+  std::vector<std::string> references = options.packs;
+  if (references.empty()) references.emplace_back(registry::kDefaultPack);
+  for (const std::string& reference : references) {
     ASSIGN_OR_RETURN(registry::PackFile pack, OpenPack(reference));
     console.Log("pack", {{"reference", pack.reference()},
                          {"address", pack.address},
                          {"rules", std::to_string(pack.content.rules.size())}});
     packs.push_back(std::move(pack));
-  }
-  if (packs.empty()) {
-    console.Warn(
-        "without --pack there are no rules but the built-in ones: little more than simplification");
   }
   return packs;
 }

@@ -10,6 +10,7 @@
 #include "client/cli/commands/packs.h"
 #include "client/cli/files.h"
 #include "client/registry/cache.h"
+#include "client/registry/default_pack.h"
 #include "client/registry/file.h"
 #include "client/registry/sha256.h"
 #include "core/rules/canonical.h"
@@ -125,13 +126,26 @@ bool IsPackPath(const std::string& reference) {
          fs::exists(reference, error);
 }
 
+bool IsDefaultPack(const std::string& reference) {
+  return reference == registry::kDefaultPack && !IsPackPath(reference);
+}
+
 StatusOr<std::string> FindPack(const std::string& reference) {
+  if (IsDefaultPack(reference)) {
+    return base::InvalidArgument(
+        "the pack 'default' is part of tenon and no file: give the path of one");
+  }
   if (IsPackPath(reference)) return reference;
   ASSIGN_OR_RETURN(const registry::PackCache cache, Cache());
   return cache.Find(reference);
 }
 
 StatusOr<PackFile> OpenPack(const std::string& reference, const registry::PackPolicy& policy) {
+  if (IsDefaultPack(reference)) {
+    ASSIGN_OR_RETURN(PackFile pack, registry::DecodePackFile(registry::DefaultPackBytes()));
+    RETURN_IF_ERROR(base::Annotate(registry::CheckPolicy(pack, policy), "pack default"));
+    return pack;
+  }
   ASSIGN_OR_RETURN(const std::string path, FindPack(reference));
   return registry::ReadPackFile(path, policy);
 }

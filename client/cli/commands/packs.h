@@ -11,8 +11,12 @@ namespace tenon::cli {
 // Whether `reference` is a path: it has a slash, ends in ".pack", or is there.
 bool IsPackPath(const std::string& reference);
 
+// Whether `reference` means the pack that is part of tenon.
+bool IsDefaultPack(const std::string& reference);
+
 // The file of a pack: `reference` itself when it is a path, else the pack of that name, or
-// NAME@VERSION, in the cache. NotFound.
+// NAME@VERSION, in the cache. NotFound; InvalidArgument: the default pack, which
+// is no file.
 StatusOr<std::string> FindPack(const std::string& reference);
 
 // Found, read and checked; unsigned packs are accepted if `policy` says so.

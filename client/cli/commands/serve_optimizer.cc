@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "client/cli/commands/packs.h"
+#include "client/registry/default_pack.h"
 #include "client/rpc/connection.h"
 #include "optimizer/service/child.h"
 #include "optimizer/service/result.h"
@@ -45,7 +46,15 @@ StatusOr<optimizer::PackSourceOptions> ReadPackSource(Context& context, const Se
                                                       const rpc::ConnectionOptions& connection) {
   optimizer::PackSourceOptions out;
   for (const std::string& reference : options.packs) {
+    if (IsDefaultPack(reference)) {
+      out.origins.push_back({.reference = reference, .bytes = registry::DefaultPackBytes()});
+      continue;
+    }
     out.origins.push_back({reference, !coordinator.empty() && !IsPackPath(reference)});
+  }
+  if (out.origins.empty()) {
+    out.origins.push_back(
+        {.reference = std::string(registry::kDefaultPack), .bytes = registry::DefaultPackBytes()});
   }
   out.find = FindPack;
   if (!coordinator.empty()) {
@@ -60,10 +69,6 @@ StatusOr<optimizer::PackSourceOptions> ReadPackSource(Context& context, const Se
         event,
         {{"role", "optimizer"}, {"pack", std::string(reference)}, {"detail", std::string(detail)}});
   };
-  if (out.origins.empty()) {
-    context.console.Warn(
-        "without --pack there are no rules but the built-in ones: little more than simplification");
-  }
   return out;
 }
 
