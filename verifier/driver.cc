@@ -1,17 +1,17 @@
 // The driver of the all-shape proof.
 //
 // For each output: one symbol for each index, the element of both sides as a normal form, and a
-// comparison of the two (nf/compare.h). Where they are not equal as polynomials in what they read,
-// the conditions that the terms still carry split the case in two and each is tried again; a case
-// without open conditions is given to the pointwise step. What remains is unproved.
+// comparison of the two by cases (verifier/cases.h). Where they are not equal as polynomials in
+// what they read, the conditions that the terms still carry split the case in two and each is tried
+// again; a case without open conditions is given to the pointwise step. What remains is unproved.
 #include "verifier/driver.h"
 
 #include <fmt/core.h>
 
 #include <algorithm>
 
+#include "verifier/cases.h"
 #include "verifier/hypotheses.h"
-#include "verifier/nf/compare.h"
 #include "verifier/nf/denote.h"
 #include "verifier/nf/unsupported.h"
 
@@ -43,10 +43,8 @@ class Driver::Impl {
   Solved hypotheses;
   std::unique_ptr<nf::Entail> entail;
   std::unique_ptr<nf::Session> session;
-  int cells = 0;
-  std::string stuck;  // Why the last comparison failed.
-  bool unknown = false;
-  std::map<base::Symbol, std::int64_t> model, suspicion;
+  std::optional<Cases> cases;
+  std::map<base::Symbol, std::int64_t> suspicion;
 
   std::vector<Condition> Rewritten(const std::vector<Condition>& conditions) {
     std::vector<Condition> out;
@@ -127,47 +125,6 @@ class Driver::Impl {
     return true;
   }
 
-  // A condition of some term, without its binders, that the case leaves open.
-  std::optional<Condition> OpenCondition(const Nf& nf, const Guards& given) {
-    for (const nf::Term& t : nf) {
-      for (const Condition& c : t.guards) {
-        if (session->Mentions(c.p, t.binders)) continue;
-        if (!session->facts.Decide(given, c)) return c;
-      }
-    }
-    return std::nullopt;
-  }
-
-  bool CaseEqual(const Nf& source, const Nf& target, const Guards& given,
-                 std::vector<Guards>& more) {
-    nf::Normalizer normalizer(*session);
-    const Nf a = normalizer.Normalize(source, given);
-    const Nf b = normalizer.Normalize(target, given);
-    nf::Comparison c;
-    try {
-      c = nf::Compare(*session, a, b, given);
-    } catch (const nf::Unsupported& u) {
-      c.where = u.why;
-    }
-    if (c.kind == nf::Comparison::Kind::kEqual) return true;
-    auto open = OpenCondition(a, given);
-    if (!open) open = OpenCondition(b, given);
-    if (open && cells < limits.cells) {
-      std::vector<Condition> cases = base::Negate(*open);
-      cases.push_back(*open);
-      for (const Condition& one : cases) {
-        more.push_back(given);
-        if (!nf::AddGuard(more.back(), one)) more.pop_back();
-      }
-      return true;
-    }
-    if (nf::PointwiseEqual(*session, normalizer, a, b, given)) return true;
-    unknown = c.kind == nf::Comparison::Kind::kUnknown;
-    stuck = c.where;
-    model = c.model;
-    return false;
-  }
-
   bool OutputEqual(std::size_t k) {
     nf::IndexPlan plan;
     for (int tries = 0;; ++tries) {
@@ -200,15 +157,7 @@ class Driver::Impl {
     if (!InBounds(source, given) || !InBounds(target, given)) {
       throw nf::Unsupported("an access that may be out of bounds");
     }
-    std::vector<Guards> work{given};
-    while (!work.empty()) {
-      const Guards one = std::move(work.back());
-      work.pop_back();
-      ++cells;
-      if (one.size() > given.size() && s.facts.Unsat(one)) continue;
-      if (!CaseEqual(source, target, one, work)) return false;
-    }
-    return true;
+    return cases->Equal(source, target, given);
   }
 };
 
@@ -221,7 +170,7 @@ const std::map<base::Symbol, std::int64_t>& Driver::suspicion() const { return i
 
 int Driver::steps() const { return impl_->session == nullptr ? 0 : impl_->session->steps(); }
 
-int Driver::cells() const { return impl_->cells; }
+int Driver::cells() const { return impl_->cases ? impl_->cases->count() : 0; }
 
 namespace {
 
@@ -276,6 +225,7 @@ std::optional<Driver::Outcome> Driver::CheckForm() {
     }
     p.session = std::make_unique<nf::Session>(p.symbols, *p.entail, p.limits.terms, p.limits.fault);
     p.session->eliminated = p.hypotheses.eliminated;
+    p.cases.emplace(*p.session, p.limits.cells);
     nf::AddInputs(*p.session, p.rule.graph);
     if (p.limits.fault != nf::Fault::kSkipTargetRequirements) {
       if (const auto c = p.Missing(p.rule.graph.Requirements(p.rule.target))) {
@@ -307,9 +257,9 @@ Driver::Outcome Driver::Equality() {
     const bool all = p.limits.fault != nf::Fault::kFirstOutputOnly;
     for (std::size_t k = 0; k < (all ? p.rule.source.size() : 1); ++k) {
       if (p.rule.source[k] == p.rule.target[k] || p.OutputEqual(k)) continue;
-      p.suspicion = p.model;
-      return Outcome{p.unknown ? VerdictKind::kUnknown : VerdictKind::kUnproved,
-                     fmt::format("output {}: {}", k, p.stuck)};
+      p.suspicion = p.cases->model();
+      return Outcome{p.cases->unknown() ? VerdictKind::kUnknown : VerdictKind::kUnproved,
+                     fmt::format("output {}: {}", k, p.cases->stuck())};
     }
   } catch (const nf::Unsupported& u) {
     return Outcome{VerdictKind::kUnknown, u.why};

@@ -221,6 +221,31 @@ void AddDerive(CLI::App& app, Parsed& parsed) {
   });
 }
 
+void AddPartial(CLI::App& app, Parsed& parsed) {
+  CLI::App* command =
+      AddCommand(app, "partial", "Find where two programs agree, and correct the rest",
+                 "  tenon partial pairs.rules\n"
+                 "  tenon partial pairs.rules --rule NAME --svg regions.svg -o corrected.rules\n"
+                 "A pair is a rule that need not hold: the source is right, the target is cheaper "
+                 "and wrong in "
+                 "part.\nExit code 0 if each pair is equal everywhere or corrected by a proved "
+                 "rule, 1 if not.");
+  auto options = std::make_shared<PartialOptions>();
+  command->add_option("files", options->files, "Rule files")->required();
+  command->add_option("--rule", options->only, "Only rules of this name");
+  command->add_option("--svg", options->svg, "Draw the regions of the pair");
+  command->add_option("-o,--out", options->out,
+                      "Write the corrected rules that are proved, as text");
+  AddJson(*command, parsed);
+  command->callback([&parsed, options] {
+    RequireDistinct({{"--svg", options->svg}, {"--out", options->out}, {"--json", parsed.json}});
+    parsed.run = [&parsed, options](Context& c) {
+      options->json = parsed.json;
+      return PartialCommand(c, *options);
+    };
+  });
+}
+
 void AddPack(CLI::App& app, Parsed& parsed) {
   CLI::App* group = AddCommand(app, "pack", "Rule packs: look into them, check them, sign them",
                                "  tenon pack show matrix.pack\n"
@@ -518,6 +543,7 @@ void AddEverything(CLI::App& app, Parsed& parsed) {
   AddProve(app, parsed);
   AddRules(app, parsed);
   AddDerive(app, parsed);
+  AddPartial(app, parsed);
   AddPack(app, parsed);
   AddCheckCertificates(app, parsed);
   AddOptimize(app, parsed);

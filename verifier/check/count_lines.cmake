@@ -21,6 +21,7 @@ foreach(part IN LISTS parts)
   list(GET fields 1 what)
   if(folder STREQUAL "verifier")
     set(files ${ROOT}/verifier/driver.h ${ROOT}/verifier/driver.cc
+      ${ROOT}/verifier/cases.h ${ROOT}/verifier/cases.cc
       ${ROOT}/verifier/hypotheses.h ${ROOT}/verifier/hypotheses.cc)
   elseif(folder STREQUAL "core/rules")
     set(files ${ROOT}/core/rules/rule.h ${ROOT}/core/rules/canonical.h

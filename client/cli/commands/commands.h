@@ -87,6 +87,17 @@ struct DeriveOptions {
 };
 Outcome DeriveCommand(Context& context, const DeriveOptions& options);
 
+struct PartialOptions {
+  std::vector<std::string> files;
+  std::string only;  // Only rules of this name.
+  std::string svg;   // The regions as a picture; of one pair.
+  std::string out;   // Rule text: the corrected rules that are proved.
+  std::string json;
+};
+// Where the sides of rules that need not hold agree, and rules that are corrected; the answer is no
+// if one is neither equal everywhere nor corrected by a proved rule.
+Outcome PartialCommand(Context& context, const PartialOptions& options);
+
 // ---- packs
 
 // Puts packs into the cache, where they are found by name@version.
