@@ -1,7 +1,8 @@
 // Cuts come from the guards of both normal forms at every choice of the written digits; those of
 // one choice of an axis' own digits are put together, whatever the digits of other axes are, so
-// that the regions are a grid. Each region is compared like an output of its own. What is not
-// proved equal is looked at by evaluation at a few sizes.
+// that the regions are a grid. Each region that the random filter does not find unequal is compared
+// like an output of its own. In the end both programs are evaluated at a few sizes, against all
+// that was found, and for regions that are still open.
 #include "verifier/partial/regions.h"
 
 #include <algorithm>
@@ -11,6 +12,7 @@
 #include "verifier/cases.h"
 #include "verifier/nf/unsupported.h"
 #include "verifier/partial/cuts.h"
+#include "verifier/partial/filter.h"
 #include "verifier/partial/sample.h"
 
 namespace tenon::partial {
@@ -22,6 +24,7 @@ namespace {
 
 constexpr std::size_t kRegionsMax = 600;
 constexpr int kCases = 200;  // Of one region.
+constexpr std::uint64_t kFilterSeed = 1;
 
 Status Declined(const rules::Rule& pair, const std::string& why) {
   return base::FailedPrecondition(fmt::format("rule {}: {}", pair.name, why));
@@ -29,13 +32,14 @@ Status Declined(const rules::Rule& pair, const std::string& why) {
 
 class Finder {
  public:
-  Finder(rules::Rule& pair, Sizes& sizes, Reading& reading)
-      : pair_(pair), sizes_(sizes), reading_(reading), own_(reading.session().symbols) {}
+  Finder(Sizes& sizes, Reading& reading)
+      : sizes_(sizes), reading_(reading), own_(reading.session().symbols) {}
 
-  Regions Find() {
+  // The grid; nothing is decided.
+  Regions Grid() {
     Regions out;
     for (std::size_t axis = 0; axis < reading_.axes().size(); ++axis) {
-      out.axes.push_back(Grid(axis));
+      out.axes.push_back(GridOf(axis));
     }
     std::size_t count = 1;
     for (const Axis& axis : out.axes) count *= axis.pieces.size();
@@ -50,10 +54,38 @@ class Finder {
         rest /= out.axes[axis].pieces.size();
       }
       std::reverse(region.pieces.begin(), region.pieces.end());
-      Decide(out, region);
       out.regions.push_back(std::move(region));
     }
     return out;
+  }
+
+  // Compares the programs on a region of the grid.
+  void Decide(const Regions& all, Region& region) {
+    for (const Choice& choice : reading_.choices()) {
+      Guards given = choice.given;
+      bool here = true;
+      for (std::size_t axis = 0; axis < all.axes.size() && here; ++axis) {
+        const Piece& piece = all.axes[axis].pieces[std::size_t(region.pieces[axis])];
+        here = piece.digits == choice.digits[axis];
+        if (!here || choice.cut[axis] == 0) continue;
+        const Poly index = Poly::Var(choice.cut[axis]);
+        nf::AddGuard(given, base::Ge(index, piece.range.begin));
+        nf::AddGuard(given, base::Lt(index, piece.range.end));
+      }
+      if (!here) continue;
+      for (const Condition& c : sizes_.Assumed(own_)) nf::AddGuard(given, c);
+      verifier::Cases cases(reading_.session(), kCases);
+      try {
+        if (cases.Equal(choice.source, choice.target, given)) {
+          region.state = State::kEqual;
+        } else {
+          region.why = cases.stuck();
+        }
+      } catch (const nf::Unsupported& u) {
+        region.why = u.why;
+      }
+      return;
+    }
   }
 
  private:
@@ -87,7 +119,7 @@ class Finder {
     ordered.insert(ordered.begin() + static_cast<std::ptrdiff_t>(k), e);
   }
 
-  Axis Grid(std::size_t axis) {
+  Axis GridOf(std::size_t axis) {
     Axis out;
     out.digits = reading_.axes()[axis];
     std::vector<std::vector<std::int64_t>> seen;
@@ -107,35 +139,6 @@ class Finder {
     return out;
   }
 
-  void Decide(const Regions& all, Region& region) {
-    for (const Choice& choice : reading_.choices()) {
-      Guards given = choice.given;
-      bool here = true;
-      for (std::size_t axis = 0; axis < all.axes.size() && here; ++axis) {
-        const Piece& piece = all.axes[axis].pieces[std::size_t(region.pieces[axis])];
-        here = piece.digits == choice.digits[axis];
-        if (!here || choice.cut[axis] == 0) continue;
-        const Poly index = Poly::Var(choice.cut[axis]);
-        nf::AddGuard(given, base::Ge(index, piece.range.begin));
-        nf::AddGuard(given, base::Lt(index, piece.range.end));
-      }
-      if (!here) continue;
-      for (const Condition& c : sizes_.Assumed(own_)) nf::AddGuard(given, c);
-      verifier::Cases cases(reading_.session(), kCases);
-      try {
-        if (cases.Equal(choice.source, choice.target, given)) {
-          region.state = State::kEqual;
-        } else {
-          region.why = cases.stuck();
-        }
-      } catch (const nf::Unsupported& u) {
-        region.why = u.why;
-      }
-      return;
-    }
-  }
-
-  rules::Rule& pair_;
   Sizes& sizes_;
   Reading& reading_;
   base::Symbols& own_;
@@ -235,8 +238,22 @@ StatusOr<Regions> FindRegions(rules::Rule& pair, Sizes& sizes) {
   }
   try {
     Reading reading(pair);
-    Regions regions = Finder(pair, sizes, reading).Find();
+    Finder finder(sizes, reading);
+    const Regions grid = finder.Grid();
+    Regions regions = grid;
     Rename(regions, reading.session().symbols, pair.graph.symbols());
+    if (auto filtered = Filter(pair, regions, sizes, sizes.Small(), kFilterSeed); filtered.ok()) {
+      regions.filtered = *std::move(filtered);
+    }
+    for (std::size_t k = 0; k < regions.regions.size(); ++k) {
+      Region& region = regions.regions[k];
+      if (regions.filtered && regions.filtered->differs[k]) {
+        region.state = State::kUnequal;
+        region.why = "a random test differs";
+      } else {
+        finder.Decide(grid, region);
+      }
+    }
     RETURN_IF_ERROR(LookAt(pair, sizes, regions));
     return regions;
   } catch (const nf::Unsupported& u) {

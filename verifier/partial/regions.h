@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -52,9 +53,21 @@ struct Region {
   std::string why;  // Unless equal, for a person.
 };
 
+// What the random filter (verifier/partial/filter.h) said before anything was proved.
+struct Filtered {
+  std::int64_t positions = 0;  // Looked at ..
+  std::int64_t elements = 0;   // .. of so many of the output.
+  std::vector<bool> differs;   // For each region: some position differs.
+  int degree = 0;              // Of the programs as polynomials.
+  std::uint64_t prime = 0;
+  // A position at which the programs differ is taken for equal with at most this probability.
+  double bound() const { return double(degree) / double(prime); }
+};
+
 struct Regions {
   std::vector<Axis> axes;
-  std::vector<Region> regions;  // The last axis varies fastest.
+  std::vector<Region> regions;       // The last axis varies fastest.
+  std::optional<Filtered> filtered;  // Nothing for programs that are no polynomials.
 
   int Count(State state) const;
   bool all_equal() const { return Count(State::kEqual) == static_cast<int>(regions.size()); }

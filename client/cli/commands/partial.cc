@@ -92,6 +92,14 @@ void Print(const Found& found, Console& console) {
   if (!found.assumed.empty()) {
     console.Print(fmt::format("    where {}", fmt::join(Conditions(found.assumed, symbols), ", ")));
   }
+  if (const auto& f = found.regions.filtered) {
+    console.Print(fmt::format(
+        "    filter: {} of {} positions, {} regions differ; a difference is missed with "
+        "probability "
+        "at most {}/{} = {:.2g}",
+        f->positions, f->elements, std::count(f->differs.begin(), f->differs.end(), true),
+        f->degree, f->prime, f->bound()));
+  }
   for (const Region& r : found.regions.regions) {
     if (r.state == State::kEqual) continue;
     console.Print(fmt::format("    {:<8} {}{}", partial::NameOf(r.state), PrintRegion(found, r),
@@ -141,11 +149,21 @@ Json ToJson(const Found& found) {
   }
   Json assumed = Json::Array();
   for (const std::string& c : Conditions(found.assumed, symbols)) assumed.Append(c);
+  Json filter;
+  if (const auto& f = found.regions.filtered) {
+    filter = Json::Object({{"positions", f->positions},
+                           {"elements", f->elements},
+                           {"differ", std::count(f->differs.begin(), f->differs.end(), true)},
+                           {"degree", f->degree},
+                           {"prime", f->prime},
+                           {"bound", f->bound()}});
+  }
   return Json::Object({{"name", found.pair.name},
                        {"equal", found.regions.Count(State::kEqual)},
                        {"unequal", found.regions.Count(State::kUnequal)},
                        {"unknown", found.regions.Count(State::kUnknown)},
                        {"assumed", std::move(assumed)},
+                       {"filter", std::move(filter)},
                        {"axes", std::move(axes)},
                        {"regions", std::move(regions)},
                        {"corrections", std::move(corrections)},

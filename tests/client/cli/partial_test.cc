@@ -26,6 +26,8 @@ TEST(PartialTest, RegionsAndTheCorrectedRuleArePrinted) {
   EXPECT_EQ(r.err, "");
   EXPECT_THAT(r.out, StartsWith("conv_height  18 regions: 12 equal, 6 unequal\n"
                                 "    where H >= 3, W >= 3\n"
+                                "    filter: 54 of 72 positions, 6 regions differ; a difference is "
+                                "missed with probability at most 2/2305843009213693951 = 8.7e-19\n"
                                 "    unequal  [0, N) x [0, F) x [H-1, H) x [0, 1)\n"));
   EXPECT_THAT(r.out, HasSubstr("    recompute: proved, 2*F*W*N of 2*F*W*H*N elements are computed "
                                "anew\n        Concat(Slice(Conv("));
@@ -52,6 +54,9 @@ TEST(PartialTest, JsonSaysTheStateOfEachRegion) {
   EXPECT_EQ(pair["unequal"], 6);
   EXPECT_EQ(pair["unknown"], 0);
   EXPECT_EQ(pair["regions"].size(), 18u);
+  EXPECT_EQ(pair["filter"]["positions"], 66);
+  EXPECT_EQ(pair["filter"]["elements"], 384);
+  EXPECT_EQ(pair["filter"]["prime"], 2305843009213693951);
   EXPECT_EQ(pair["axes"][3]["pieces"],
             json({"[0, 1)", "[1, 3)", "[3, 4)", "[4, 5)", "[5, 7)", "[7, 8)"}));
   EXPECT_EQ(pair["regions"][2]["state"], "unequal");
