@@ -66,6 +66,20 @@ TEST(PartialTest, JsonSaysTheStateOfEachRegion) {
   EXPECT_EQ(pair["corrections"][0]["share"], 0.25);
 }
 
+// docs/partial-equivalence.md shows them; after a change that is meant, draw them again.
+TEST(PartialTest, ThePicturesOfTheDocumentationAreOfThisProgram) {
+  TempFolder folder;
+  for (const std::string name :
+       {"lecture_width_to_batch", "conv_symbolic_height", "batch_to_height", "pad_early"}) {
+    const std::string svg = folder / "regions.svg";
+    const RunResult r = Tenon({"partial", kPairs, "--rule", name, "--svg", svg});
+    EXPECT_EQ(r.exit_code, 0) << r.err;
+    EXPECT_EQ(testing::ReadFile(svg), testing::ReadFile(std::string(TENON_SOURCE_DIR) +
+                                                        "/docs/pictures/partial_" + name + ".svg"))
+        << name;
+  }
+}
+
 TEST(PartialTest, APairOfWhichNothingIsEqualIsDeclined) {
   TempFolder folder;
   const std::string out = folder / "corrected.rules";
