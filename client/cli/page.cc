@@ -353,8 +353,9 @@ std::string PackPage(const registry::PackFile& pack) {
     const std::string name = EscapedXml(rule.name);
     index += fmt::format("<li><a href=\"#{0}\">{0}</a></li>", name);
     rules += fmt::format(
-        "<section class=\"rule\" id=\"{0}\"><h3>{0} <span class=\"badge\">{1}</span></h3>", name,
-        pack::NameOf(rule.float_class));
+        "<section class=\"rule\" id=\"{0}\"><h3>{0} <span class=\"badge\">{1}</span>{2}</h3>", name,
+        pack::NameOf(rule.float_class),
+        packed.corrected ? " <span class=\"badge\">corrected</span>" : "");
     if (pictures++ < kPicturesMax) {
       const std::string svg =
           optimizer::ToSvg(optimizer::PicturesOf(rule), {.arrow = rule.both ? "<=>" : "=>"});

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -68,6 +69,7 @@ StatusOr<Merged> Merge(std::span<const MergeInput> packs,
   if (packs.empty()) return base::InvalidArgument("no pack to merge");
   Merged out;
   std::map<std::string, std::string> certificates;
+  std::set<std::string> corrected;
   std::vector<Entry> entries;
   for (const MergeInput& from : packs) {
     if (from.content.semantics != out.content.semantics) {
@@ -82,6 +84,7 @@ StatusOr<Merged> Merge(std::span<const MergeInput> packs,
         ++out.repeated;
         continue;
       }
+      if (packed.corrected) corrected.insert(bytes);
       auto rule = std::make_shared<rules::Rule>(packed.rule);
       rule->name.clear();
       entries.push_back({std::move(rule), std::move(bytes), packed.certificate});
@@ -104,6 +107,7 @@ StatusOr<Merged> Merge(std::span<const MergeInput> packs,
   for (pack::PackedRule& packed : out.content.rules) {
     ASSIGN_OR_RETURN(const std::string bytes, rules::CanonicalBytes(packed.rule));
     packed.certificate = certificates.at(bytes);
+    packed.corrected = corrected.contains(bytes);
   }
   return out;
 }

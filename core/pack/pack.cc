@@ -149,7 +149,31 @@ StatusOr<std::string> EncodeContent(const Content& content) {
     PutString(out, e.rule->certificate);
     PutString(out, e.rule->form_of);
   }
+  std::vector<std::uint64_t> corrected;
+  for (std::size_t k = 0; k < entries.size(); ++k) {
+    if (entries[k].rule->corrected) corrected.push_back(k);
+  }
+  if (corrected.empty()) return out;
+  PutVarint(out, corrected.size());
+  for (const std::uint64_t k : corrected) PutVarint(out, k);
   return out;
+}
+
+// The marks at the end, which a content without corrected rules does not have.
+void ReadCorrected(ByteReader& in, Content& content) {
+  if (!in.ok() || in.remaining() == 0) return;
+  const std::uint64_t count = in.Count(content.rules.size(), "more rules are corrected than there");
+  if (in.ok() && count == 0) in.Fail("an empty list of corrected rules is left out");
+  std::uint64_t from = 0;
+  for (std::uint64_t k = 0; k < count && in.ok(); ++k) {
+    const std::uint64_t number = in.Varint();
+    if (in.ok() && (number < from || number >= content.rules.size())) {
+      in.Fail("the numbers of corrected rules are not ascending or too large");
+    }
+    if (!in.ok()) return;
+    content.rules[number].corrected = true;
+    from = number + 1;
+  }
 }
 
 StatusOr<Content> DecodeContent(std::string_view bytes) {
@@ -198,6 +222,7 @@ StatusOr<Content> DecodeContent(std::string_view bytes) {
     last = rule_bytes;
   }
   if (in.ok() && FormOfNothing(content)) in.Fail("a rule is a form of none that stands for itself");
+  ReadCorrected(in, content);
   in.End();
   if (!in.ok()) return Damaged(in);
   return content;
@@ -251,7 +276,8 @@ std::string TextView(const Content& content, std::string_view title) {
   const auto print = [&](const PackedRule& r, const std::string& note) {
     rules::Rule rule = r.rule;
     rule.expect = rules::Expect::kProved;  // So that `tenon prove` can check the view.
-    out += fmt::format("\n# {}{}\n{}", NameOf(rule.float_class), note, rules::PrintRule(rule));
+    out += fmt::format("\n# {}{}{}\n{}", NameOf(rule.float_class), note,
+                       r.corrected ? ", corrected" : "", rules::PrintRule(rule));
   };
   for (const PackedRule& r : content.rules) {
     if (!r.form_of.empty()) continue;

@@ -39,6 +39,9 @@ struct PackedRule {
   // core/rules/forms.h), by its name; that rule is no form itself. Empty: the rule stands for
   // itself.
   std::string form_of = {};
+  // Made of two programs that agree in part only, by correcting the rest
+  // (docs/partial-equivalence.md).
+  bool corrected = false;
 };
 
 // What has an address. A value type.

@@ -51,6 +51,16 @@ const char kTwo[] =
     "given a[m,n] b[m,n] source Relu(a), Relu(b) target Split(Relu(Concat(a, b))), "
     "Split(Relu(Concat(a, b)), index=1)";
 
+TEST(MergeTest, CorrectedRulesStayMarked) {
+  pack::Content first = Of({kRelu, kAdd}, "first");
+  for (pack::PackedRule& p : first.rules) {
+    p.corrected = p.rule.graph.OperatorCount(p.rule.source) == 2 && p.rule.both;
+  }
+  const Merged m = MergeTwo(first, Of({kRelu, kSplit}, "second"));
+  ASSERT_EQ(m.content.rules.size(), 3u);
+  for (const pack::PackedRule& p : m.content.rules) EXPECT_EQ(p.corrected, p.rule.both);
+}
+
 TEST(MergeTest, WhatIsRepeatedIsThereOnceAndWhatOthersDeriveIsNot) {
   const Merged m = MergeTwo(Of({kRelu, kAddOfFour}, "first"), Of({kRelu, kAdd, kSplit}, "second"));
   EXPECT_EQ(m.repeated, 1u);

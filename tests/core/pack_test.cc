@@ -111,6 +111,26 @@ TEST(PackTest, FormsBelongToRulesThatStandForThemselves) {
   }
 }
 
+TEST(PackTest, CorrectedRulesAreMarkedAndTheOthersCostNoByte) {
+  const std::string plain = *EncodeContent(Sample());
+  Content c = Sample();
+  c.rules[0].corrected = true;  // assoc, the second in canonical order
+  const std::string marked = *EncodeContent(c);
+  EXPECT_EQ(marked, plain + std::string("\x01\x01", 2));
+  const auto again = DecodeContent(marked);
+  ASSERT_TRUE(again.ok()) << base::Message(again.status());
+  EXPECT_FALSE(again->rules[0].corrected);
+  EXPECT_TRUE(again->rules[1].corrected);
+  EXPECT_EQ(*EncodeContent(*again), marked);
+  EXPECT_NE(TextView(*again, "pack x 1.0.0").find(", corrected\nrule assoc"), std::string::npos);
+  // None, one too many, a number too large, not ascending, twice, cut off.
+  for (const std::string& bad :
+       {std::string("\0", 1), std::string("\x03\0\x01\x02", 4), std::string("\x01\x02"),
+        std::string("\x02\x01\0", 3), std::string("\x02\x01\x01"), std::string("\x02\x01")}) {
+    EXPECT_EQ(DecodeContent(plain + bad).status().code(), absl::StatusCode::kDataLoss);
+  }
+}
+
 TEST(PackTest, AnotherSemanticsVersionIsRefusedByThatName) {
   Content c = Sample();
   c.semantics = kSemanticsVersion + 1;

@@ -241,6 +241,7 @@ Outcome ShowPackCommand(Context& context, const PackShowOptions& options) {
     for (const pack::PackedRule& packed : pack.content.rules) {
       Json fields = RuleJson(packed.rule);
       fields.Set("form_of", packed.form_of.empty() ? Json() : Json(packed.form_of));
+      fields.Set("corrected", packed.corrected);
       rules.Append(std::move(fields));
     }
     std::string text = pack::TextView(pack.content, pack.reference());

@@ -65,6 +65,9 @@ TEST(PageTest, ForeignTextIsEscapedEverywhere) {
   pack.content.rules.push_back({rule, ""});
   const std::string page = PackPage(pack);
   ExpectTamed(page);
+  EXPECT_THAT(page, Not(HasSubstr(">corrected<")));
+  pack.content.rules[0].corrected = true;
+  EXPECT_THAT(PackPage(pack), HasSubstr("<span class=\"badge\">corrected</span>"));
   EXPECT_THAT(page, HasSubstr("<svg"));
 }
 
